@@ -1,0 +1,393 @@
+//! The values that cross between the kernel programs and user space: map
+//! values and the frozen globals. All fields explicit, no implicit padding.
+//!
+//! Must not decide anything.
+
+use crate::{
+    cells::{self, CELLS, HOT_CELLS, SHARED_CELLS},
+    classify::Geometry,
+    op::OpCodes,
+};
+
+/// Name of the frozen global that holds [`Layout`].
+pub const LAYOUT_SYMBOL: &str = "LAYOUT";
+/// Name of the frozen global that holds [`Config`].
+pub const CONFIG_SYMBOL: &str = "CONFIG";
+
+/// Offset of a field that this kernel does not have.
+pub const ABSENT: u16 = u16::MAX;
+
+/// Where this kernel keeps what the programs read. Offsets are in bytes from
+/// the start of the structure named first; [`ABSENT`] where there is none.
+/// Frozen before the programs load, so that the verifier sees constants and
+/// drops the branches that do not apply.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    pub op: OpCodes,
+    /// `REQ_FUA` and `REQ_PREFLUSH` as masks of `bi_opf`.
+    pub fua_mask: u32,
+    pub preflush_mask: u32,
+    /// `BIO_TRACE_COMPLETION` as a mask of `bi_flags`; 0 where not known.
+    pub trace_completion_mask: u32,
+    /// `BIO_REMAPPED` as a mask of `bi_flags`; 0 where not known.
+    pub remapped_mask: u32,
+
+    pub request_cmd_flags: u16,
+    pub request_data_len: u16,
+    pub request_sector: u16,
+    /// `block_device *`; [`ABSENT`] where it is an `hd_struct *` (5.10).
+    pub request_part: u16,
+    pub request_q: u16,
+    /// `gendisk *` in the request itself (before 5.17).
+    pub request_rq_disk: u16,
+    pub request_state: u16,
+    pub request_start_time_ns: u16,
+    pub request_io_start_time_ns: u16,
+
+    /// `gendisk *` in the queue (since 5.17).
+    pub queue_disk: u16,
+    /// Not null: the queue is request-based.
+    pub queue_mq_ops: u16,
+
+    pub disk_major: u16,
+    pub disk_first_minor: u16,
+    pub disk_name: u16,
+    pub disk_queue: u16,
+    /// `u64`, never reused (since 5.15).
+    pub disk_diskseq: u16,
+
+    pub bdev_dev: u16,
+    pub bdev_disk: u16,
+
+    /// `block_device *` (since 5.12).
+    pub bio_bdev: u16,
+    /// `gendisk *` (before 5.12).
+    pub bio_disk: u16,
+    /// `u8`, 0 for the whole disk (before 5.12).
+    pub bio_partno: u16,
+    pub bio_opf: u16,
+    pub bio_flags: u16,
+    pub bio_sector: u16,
+    pub bio_size: u16,
+    /// `blkcg_gq *`, with `CONFIG_BLK_CGROUP`.
+    pub bio_blkg: u16,
+    pub blkg_blkcg: u16,
+    /// Of `css` in `blkcg`, plus `cgroup` in it.
+    pub blkcg_cgroup: u16,
+    pub cgroup_kn: u16,
+    pub kernfs_id: u16,
+
+    /// Index of the argument in each tracepoint's prototype.
+    pub arg_issue_rq: u16,
+    pub arg_requeue_rq: u16,
+    pub arg_bio_queue_bio: u16,
+    pub arg_bio_complete_bio: u16,
+    pub arg_bio_remap_bio: u16,
+    pub arg_split_bio: u16,
+
+    /// Records of the classic tracepoints, from tracefs `format`.
+    pub classic_issue: ClassicRecord,
+    pub classic_requeue: ClassicRecord,
+    pub classic_complete: ClassicRecord,
+    pub classic_bio_queue: ClassicRecord,
+    pub classic_bio_remap: ClassicRecord,
+    pub classic_split: ClassicRecord,
+    pub _pad: [u16; 2],
+}
+
+/// Offsets in one classic tracepoint's record.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassicRecord {
+    /// `dev_t`, in the kernel's encoding.
+    pub dev: u16,
+    pub sector: u16,
+    /// `unsigned int`, in sectors.
+    pub nr_sector: u16,
+    /// `unsigned int`; only `block_rq_issue` has it.
+    pub bytes: u16,
+    pub rwbs: u16,
+    /// `old_dev` of `block_bio_remap`.
+    pub old_dev: u16,
+}
+
+impl ClassicRecord {
+    /// A tracepoint that this kernel does not have.
+    pub const NONE: Self = Self {
+        dev: ABSENT,
+        sector: ABSENT,
+        nr_sector: ABSENT,
+        bytes: ABSENT,
+        rwbs: ABSENT,
+        old_dev: ABSENT,
+    };
+}
+
+impl Layout {
+    /// Nothing known: what the object is compiled with.
+    pub const NONE: Self = Self {
+        op: OpCodes {
+            read: 0,
+            write: 1,
+            flush: 2,
+            discard: 3,
+            secure_erase: OpCodes::ABSENT,
+            write_zeroes: OpCodes::ABSENT,
+            zone_append: OpCodes::ABSENT,
+            passthrough_from: OpCodes::ABSENT,
+        },
+        fua_mask: 0,
+        preflush_mask: 0,
+        trace_completion_mask: 0,
+        remapped_mask: 0,
+        request_cmd_flags: ABSENT,
+        request_data_len: ABSENT,
+        request_sector: ABSENT,
+        request_part: ABSENT,
+        request_q: ABSENT,
+        request_rq_disk: ABSENT,
+        request_state: ABSENT,
+        request_start_time_ns: ABSENT,
+        request_io_start_time_ns: ABSENT,
+        queue_disk: ABSENT,
+        queue_mq_ops: ABSENT,
+        disk_major: ABSENT,
+        disk_first_minor: ABSENT,
+        disk_name: ABSENT,
+        disk_queue: ABSENT,
+        disk_diskseq: ABSENT,
+        bdev_dev: ABSENT,
+        bdev_disk: ABSENT,
+        bio_bdev: ABSENT,
+        bio_disk: ABSENT,
+        bio_partno: ABSENT,
+        bio_opf: ABSENT,
+        bio_flags: ABSENT,
+        bio_sector: ABSENT,
+        bio_size: ABSENT,
+        bio_blkg: ABSENT,
+        blkg_blkcg: ABSENT,
+        blkcg_cgroup: ABSENT,
+        cgroup_kn: ABSENT,
+        kernfs_id: ABSENT,
+        arg_issue_rq: 0,
+        arg_requeue_rq: 0,
+        arg_bio_queue_bio: 0,
+        arg_bio_complete_bio: 1,
+        arg_bio_remap_bio: 0,
+        arg_split_bio: 0,
+        classic_issue: ClassicRecord::NONE,
+        classic_requeue: ClassicRecord::NONE,
+        classic_complete: ClassicRecord::NONE,
+        classic_bio_queue: ClassicRecord::NONE,
+        classic_bio_remap: ClassicRecord::NONE,
+        classic_split: ClassicRecord::NONE,
+        _pad: [0; 2],
+    };
+}
+
+/// What the user asked for; frozen like [`Layout`]. 0 or 1 unless said.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// Keep who issues bios (`--by process`).
+    pub by_process: u32,
+    /// Time bios of bio-based devices that were asked for.
+    pub bio_latency: u32,
+    /// Find the partition of an IO by its sector in `PARTITIONS`: needed where
+    /// neither request nor bio names it.
+    pub partitions_by_range: u32,
+    /// Print each event through aya-log (`--bpf-log`).
+    pub log: u32,
+}
+
+/// The value of `DEVICES`, keyed by the kernel's `dev_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceSlot {
+    pub slot: u32,
+    /// [`FLAG_REQUEST_BASED`] and its like.
+    pub flags: u32,
+    /// diskseq; the gendisk's address where there is no diskseq, and 0 until
+    /// it is first seen: a `dev_t` is reused, this is not.
+    pub id: u64,
+}
+
+/// The device is counted from requests, else from bios.
+pub const FLAG_REQUEST_BASED: u32 = 1;
+/// The kind is not known yet: seen by a classic tracepoint that cannot tell.
+pub const FLAG_KIND_UNKNOWN: u32 = 2;
+
+/// The value of `OWNERS`, by slot: whose counters these are. Written by the
+/// programs when they meet a device that user space has not announced.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SlotOwner {
+    /// The kernel's `dev_t`; 0 for a free slot.
+    pub dev: u32,
+    pub flags: u32,
+    /// As in [`DeviceSlot`].
+    pub id: u64,
+    /// `gendisk.disk_name` of the whole disk, NUL-terminated: an NVMe path
+    /// below a multipath head has no other name.
+    pub disk_name: [u8; 32],
+}
+
+/// The slot that takes what found no slot of its own.
+pub const OVERFLOW_SLOT: u32 = 0;
+
+/// The value of `PLACES`: how to classify, and where to keep histograms.
+/// Entries are never changed while a slot points at them (`PLACE_OF`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    pub geometry: Geometry,
+    /// Index in `DETAIL` plus 1; 0 for none.
+    pub detail: u32,
+    /// Index of the whole disk's slot, for the seek distance.
+    pub disk_slot: u32,
+}
+
+/// Index in `PLACES` of "not known".
+pub const UNKNOWN_PLACE: u32 = 0;
+
+/// Partitions that `PARTITIONS` can hold for a disk.
+pub const MAX_RANGES: usize = 16;
+
+/// The value of `PARTITIONS`, by the slot of the whole disk.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ranges {
+    pub range: [Range; MAX_RANGES],
+}
+
+/// One partition; `len_sectors` 0 ends the list.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Range {
+    pub start_sector: u64,
+    pub len_sectors: u64,
+    pub slot: u32,
+    pub _pad: u32,
+}
+
+/// Per-CPU cells of a device.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct HotBlock {
+    pub cells: [u64; HOT_CELLS],
+}
+
+/// Shared cells of a device: the rare operations, then everything that was
+/// issued and put back ([`CELLS`] of them).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SharedBlock {
+    pub cells: [u64; SHARED_CELLS],
+    pub requeued: [u64; CELLS],
+    /// Requests issued and put back.
+    pub requeues: u64,
+    /// Where the last request ended, in bytes.
+    pub last_end_bytes: u64,
+}
+
+/// Histograms of a device.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct DetailBlock {
+    pub cells: [u64; cells::detail::CELLS],
+}
+
+/// Key of `PROCESSES`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProcessKey {
+    pub slot: u32,
+    /// Thread group: what user space calls the pid.
+    pub tgid: u32,
+    /// kernfs id of the cgroup that the bio is charged to; 0 where not known.
+    pub cgroup: u64,
+    pub comm: [u8; 16],
+}
+
+/// Value of `PROCESSES`: bios queued to the device by this process.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessCells {
+    pub read_requests: u64,
+    pub read_bytes: u64,
+    pub read_misaligned: u64,
+    pub write_requests: u64,
+    pub write_bytes: u64,
+    pub write_misaligned: u64,
+    pub write_partial_blocks: u64,
+    pub write_partial_stripe: u64,
+    pub write_partial_stripe_bytes: u64,
+    pub other_requests: u64,
+}
+
+/// Per-CPU cells of `LOST`: each counts events that were not, or not fully,
+/// counted.
+pub mod lost {
+    /// No slot was left: counted in [`super::OVERFLOW_SLOT`].
+    pub const NO_SLOT: usize = 0;
+    /// A kernel address could not be read.
+    pub const READ_FAULT: usize = 1;
+    /// `PROCESSES` was full.
+    pub const NO_PROCESS: usize = 2;
+    /// `BIO_STARTS` was full: that bio has no latency.
+    pub const NO_BIO_START: usize = 3;
+    pub const CELLS: usize = 4;
+}
+
+/// Value of `LOST`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lost {
+    pub cells: [u64; lost::CELLS],
+}
+
+const _: () = {
+    assert!(size_of::<Layout>() == 8 + 4 * 4 + 36 * 2 + 6 * 12 + 2 * 2);
+    assert!(size_of::<Geometry>() == 7 * 8);
+    assert!(size_of::<Place>() == 7 * 8 + 8);
+    assert!(size_of::<DeviceSlot>() == 16);
+    assert!(size_of::<SlotOwner>() == 48);
+    assert!(size_of::<Ranges>() == MAX_RANGES * 24);
+    assert!(size_of::<ProcessKey>() == 32);
+};
+
+/// Kernel memory for `devices` devices on `cpus` possible CPUs, in bytes: the
+/// maps that grow with the number of devices.
+#[must_use]
+pub const fn kernel_memory_bytes(devices: u64, cpus: u64) -> u64 {
+    let slots = slot_capacity(devices);
+    let hot = slots * cpus * size_of::<HotBlock>() as u64;
+    let shared = slots * size_of::<SharedBlock>() as u64;
+    let owners = slots * (size_of::<SlotOwner>() + size_of::<Ranges>() + 8) as u64;
+    let places = 2 * slots * size_of::<Place>() as u64;
+    // htab element: 48 bytes of header, key and value rounded up to 8; two
+    // buckets of 16 bytes an element at most.
+    let devices = slots * (48 + 8 + size_of::<DeviceSlot>() as u64 + 32);
+    hot + shared + owners + places + devices
+}
+
+/// Slots made for `devices` devices that exist at the start: room for an
+/// eighth more, and 64, to come while iotrace runs.
+#[must_use]
+pub const fn slot_capacity(devices: u64) -> u64 {
+    devices + devices / 8 + 64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// DESIGN bar: 2,000 devices on 128 CPUs under 256 MiB.
+    #[test]
+    fn two_thousand_devices_on_128_cpus_fit_256_mib() {
+        let bytes = kernel_memory_bytes(2000, 128);
+        assert!(bytes < 256 << 20, "{} MiB", bytes >> 20);
+    }
+}

@@ -1,0 +1,182 @@
+//! Histogram bins. Bounds are inclusive (`le`): exactly 4096 bytes belong to
+//! the bin whose upper bound is 4096.
+//!
+//! Must not know what is being measured.
+
+use crate::classify::{Geometry, remainder};
+
+/// Bins of (s − A) mod P; a bin is `remainder_unit_bytes` wide.
+pub const REMAINDER_BINS: usize = 64;
+/// Power-of-two bins: bin i holds values ≤ 2^i and > 2^(i−1); bin 0 holds 0 and 1.
+pub const POWER_BINS: usize = 64;
+/// Sub-bins of an octave of [`log_linear`].
+pub const SUB_BINS: u64 = 8;
+/// Bins of [`log_linear`]: values below 2^37, about 137 s in nanoseconds.
+pub const LATENCY_BINS: usize = 224;
+/// Latencies are kept in units of 2^10 ns, about a microsecond.
+pub const LATENCY_SHIFT: u32 = 10;
+
+/// Bin of the power-of-two histogram that holds `value`.
+#[inline(always)]
+#[must_use]
+pub fn power_bin(value: u64) -> usize {
+    if value <= 1 {
+        return 0;
+    }
+    // 64 − lzcnt(v − 1): an exact power of two is the upper bound of its bin.
+    let bin = 64 - u64::leading_zeros(value - 1) as usize;
+    if bin < POWER_BINS {
+        bin
+    } else {
+        POWER_BINS - 1
+    }
+}
+
+/// Inclusive upper bound of a power-of-two bin; `None` for the last, open one.
+#[must_use]
+pub const fn power_bin_le(bin: usize) -> Option<u64> {
+    if bin + 1 < POWER_BINS {
+        Some(1 << bin)
+    } else {
+        None
+    }
+}
+
+/// Bin of the remainder (s − A) mod P; 0 where the geometry is not known.
+#[inline(always)]
+#[must_use]
+pub fn remainder_bin(start: u64, geometry: &Geometry) -> usize {
+    let unit = geometry.remainder_unit_bytes;
+    if unit == 0 {
+        return 0;
+    }
+    // A power of two, see `remainder_unit`.
+    let bin = (remainder(start, geometry) >> unit.trailing_zeros()) as usize;
+    if bin < REMAINDER_BINS {
+        bin
+    } else {
+        REMAINDER_BINS - 1
+    }
+}
+
+/// Width of a remainder bin: the logical block, doubled until P has at most
+/// [`REMAINDER_BINS`] bins. Not a power of two or not known: 512 is assumed.
+#[must_use]
+pub fn remainder_unit(physical_bytes: u64, logical_bytes: u64) -> u64 {
+    let mut unit = if logical_bytes.is_power_of_two() {
+        logical_bytes
+    } else {
+        512
+    };
+    while unit < 1 << 62 && physical_bytes.div_ceil(unit) > REMAINDER_BINS as u64 {
+        unit *= 2;
+    }
+    unit
+}
+
+/// Exponent of the largest power of two that divides both `start` and `len`;
+/// `len` > 0.
+#[inline(always)]
+#[must_use]
+pub fn grain_bin(start: u64, len: u64) -> usize {
+    let bin = (start | len).trailing_zeros() as usize;
+    if bin < POWER_BINS {
+        bin
+    } else {
+        POWER_BINS - 1
+    }
+}
+
+/// Bin of a latency in nanoseconds: eight bins an octave, so that a bin is at
+/// most 12.5% wide.
+#[inline(always)]
+#[must_use]
+pub fn latency_bin(ns: u64) -> usize {
+    // `le`-inclusive: a value on a bound belongs below it.
+    let units = ns.saturating_sub(1) >> LATENCY_SHIFT;
+    let bin = if units < SUB_BINS {
+        units
+    } else {
+        let exponent = 63 - u64::from(units.leading_zeros());
+        // The three bits below the leading one.
+        let sub = (units >> (exponent - 3)) & (SUB_BINS - 1);
+        (exponent - 2) * SUB_BINS + sub
+    };
+    if bin < LATENCY_BINS as u64 {
+        bin as usize
+    } else {
+        LATENCY_BINS - 1
+    }
+}
+
+/// Inclusive upper bound of a latency bin in nanoseconds.
+#[must_use]
+pub const fn latency_bin_le_ns(bin: usize) -> u64 {
+    let bin = bin as u64;
+    let units = if bin < SUB_BINS {
+        bin + 1
+    } else {
+        let exponent = bin / SUB_BINS + 2;
+        let sub = bin % SUB_BINS;
+        (SUB_BINS + sub + 1) << (exponent - 3)
+    };
+    units << LATENCY_SHIFT
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn power_bins_are_le_inclusive(v in 0u64..1 << 62) {
+            let bin = power_bin(v);
+            prop_assert!(power_bin_le(bin).is_none_or(|le| v <= le));
+            if bin > 0 {
+                prop_assert!(v > power_bin_le(bin - 1).unwrap());
+            }
+        }
+
+        #[test]
+        fn latency_bins_are_le_inclusive_and_narrow(ns in 0u64..100_000_000_000) {
+            let bin = latency_bin(ns);
+            let le = latency_bin_le_ns(bin);
+            prop_assert!(ns <= le);
+            if bin > 0 {
+                let below = latency_bin_le_ns(bin - 1);
+                prop_assert!(ns > below);
+                prop_assert!(bin < 8 || (le - below) * 8 <= below + 8 * 1024);
+            }
+        }
+
+        #[test]
+        fn remainder_bins_tell_the_remainder(s in any::<u32>(), p_exp in 9u32..24) {
+            let p = 1u64 << p_exp;
+            let unit = remainder_unit(p, 512);
+            let g = Geometry { physical_bytes: p, remainder_unit_bytes: unit, ..Geometry::default() };
+            prop_assert_eq!(remainder_bin(u64::from(s) * 512, &g) as u64, (u64::from(s) * 512 % p) / unit);
+            prop_assert!(p / unit <= 64);
+        }
+
+        #[test]
+        fn grain_divides_both(s in any::<u32>(), n in 1u32..) {
+            let (s, n) = (u64::from(s) * 512, u64::from(n) * 512);
+            let grain = 1u64 << grain_bin(s, n);
+            prop_assert!(s % grain == 0 && n % grain == 0);
+            prop_assert!(s % (grain * 2) != 0 || n % (grain * 2) != 0);
+        }
+    }
+
+    #[test]
+    fn an_exact_4096_belongs_to_le_4096() {
+        assert_eq!(power_bin_le(power_bin(4096)), Some(4096));
+        assert_eq!(power_bin_le(power_bin(4097)), Some(8192));
+        assert_eq!(power_bin(0), 0);
+        assert_eq!(power_bin(u64::MAX), POWER_BINS - 1);
+        assert_eq!(remainder_unit(4096, 512), 512);
+        assert_eq!(remainder_unit(262_144, 512), 4096);
+        assert_eq!(grain_bin(0, 4096), 12);
+        assert_eq!(latency_bin(u64::MAX), LATENCY_BINS - 1);
+    }
+}

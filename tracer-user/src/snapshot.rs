@@ -1,0 +1,87 @@
+//! One reading of every counter: what a [`Source`](crate) hands out and
+//! everything after it consumes.
+//!
+//! Counters run from the start and never fall. Must not compute rates.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use jiff::Timestamp;
+use tracer_ebpf::{
+    abi::{ProcessCells, ProcessKey},
+    cells::{CELLS, detail},
+};
+
+use crate::units::DevId;
+
+/// Every counter at one moment.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    pub time: Timestamp,
+    /// Time since the source started, by a clock that is never set.
+    pub elapsed: Duration,
+    pub rows: BTreeMap<RowKey, Row>,
+    pub processes: Vec<ProcessRow>,
+    /// What each mechanism lost; `None` where it cannot tell.
+    pub lost: Lost,
+    pub unknown: Unknown,
+}
+
+/// A row is a device under one name; the counters go on over re-plug and
+/// re-assembly.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RowKey {
+    pub device: DevId,
+    pub name: String,
+}
+
+/// The leaf cells of one device. A whole disk's row holds what did not go
+/// through a partition; [`crate`]'s delta adds its partitions to it.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The whole disk, for a partition.
+    pub disk: Option<DevId>,
+    /// Indexed by [`tracer_ebpf::cells`].
+    pub cells: Box<[u64; CELLS]>,
+    /// Requests put back after they were issued (already taken out of
+    /// `cells`); `None` where the tracepoint cannot tell.
+    pub requeued: Option<u64>,
+    /// Indexed by [`detail`]; `None` for a device without histograms.
+    pub detail: Option<Box<[u64; detail::CELLS]>>,
+}
+
+/// One process's bios on one device.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessRow {
+    pub device: DevId,
+    pub key: ProcessKey,
+    pub cells: ProcessCells,
+}
+
+/// Events that no counter shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// Full maps and kernel memory that could not be read.
+    pub by_maps: Option<u64>,
+    /// Program runs the kernel skipped because the program was already
+    /// running on that CPU (`recursion_misses`).
+    pub by_recursion: Option<u64>,
+}
+
+impl Lost {
+    /// The sum; `None` where a mechanism cannot tell.
+    #[must_use]
+    pub fn total(&self) -> Option<u64> {
+        Some(self.by_maps? + self.by_recursion?)
+    }
+}
+
+/// What the way of attaching cannot tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unknown {
+    /// Write zeroes, zone append and passthrough are one (classic `N`).
+    pub operations: bool,
+    /// Whether a requeued request had been issued.
+    pub requeues: bool,
+    /// FUA and empty bios.
+    pub latency: bool,
+}

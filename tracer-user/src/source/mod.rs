@@ -1,0 +1,36 @@
+//! Where counters come from: the running kernel, or a list of events.
+//!
+//! Must not render, and must not compute rates.
+
+use std::os::fd::BorrowedFd;
+
+use crate::{snapshot::Snapshot, sysfs::device::Topology};
+
+/// Hands out readings of every counter.
+pub trait Source {
+    /// Reads every counter once.
+    ///
+    /// # Errors
+    /// When the counters cannot be read any more; nothing later will succeed.
+    fn snapshot(&mut self) -> anyhow::Result<Snapshot>;
+
+    /// Follows devices that came, went or changed since the last call; true
+    /// if any did.
+    ///
+    /// # Errors
+    /// When the devices cannot be listed at all.
+    fn refresh(&mut self) -> anyhow::Result<bool>;
+
+    /// The devices as of the last [`Source::refresh`].
+    fn topology(&self) -> &Topology;
+
+    /// Readable when [`Source::refresh`] has something to follow.
+    fn wake(&self) -> Option<BorrowedFd<'_>>;
+
+    /// No event will come any more (a source that is not the live kernel).
+    fn finished(&self) -> bool;
+
+    /// One line for the head of a view: how it counts, as in
+    /// `live, 7 programs by btf`.
+    fn describe(&self) -> String;
+}

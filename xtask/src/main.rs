@@ -1,0 +1,2 @@
+//! Everything a developer or CI types: `cargo xtask COMMAND`.
+fn main() {}
