@@ -2,7 +2,11 @@
 //!
 //! One way through: facts → plan → attach → source → snapshot → delta → views.
 
+
+pub mod facts;
+
 pub mod snapshot;
 pub mod source;
 pub mod sysfs;
 pub mod units;
+pub mod plan;
