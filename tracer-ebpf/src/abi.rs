@@ -198,11 +198,9 @@ pub struct Config {
     pub by_process: u32,
     /// Time bios of bio-based devices that were asked for.
     pub bio_latency: u32,
-    /// Find the partition of an IO by its sector in `PARTITIONS`: needed where
-    /// neither request nor bio names it.
-    pub partitions_by_range: u32,
     /// Print each event through aya-log (`--bpf-log`).
     pub log: u32,
+    pub _pad: u32,
 }
 
 /// The value of `DEVICES`, keyed by the kernel's `dev_t`.

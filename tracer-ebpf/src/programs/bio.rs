@@ -63,7 +63,11 @@ impl Bio {
     fn io<K: Kernel>(&self) -> Option<Io> {
         let flags = slots::kind_flags(self.request_based);
         let found = slots::of_disk::<K>(self.dev, self.disk, flags)?;
-        let slot = slots::partition_by_range(found.slot, self.sector, self.len_bytes);
+        let slot = if layout!(bio_bdev) == ABSENT {
+            slots::partition_by_range(found.slot, self.sector, self.len_bytes)
+        } else {
+            found.slot
+        };
         Some(Io { op: self.op, start_bytes: self.sector << 9, len_bytes: self.len_bytes, slot })
     }
 
@@ -133,8 +137,12 @@ fn start_clock(io: &Io, address: u64) -> Option<()> {
 /// only the bio that was queued is known here, and it completes last.
 #[inline(always)]
 pub(crate) fn on_bio_complete(address: u64) {
-    let Some(start) = maps::take_bio_start(address) else { return };
-    let Some(block) = Detail::of(start.detail + 1) else { return };
+    let Some(start) = maps::take_bio_start(address) else {
+        return;
+    };
+    let Some(block) = Detail::of(start.detail + 1) else {
+        return;
+    };
     let bin = bins::latency_bin(now_ns().saturating_sub(start.queued_ns));
     maps::count_detail(block, start.cells as usize + bin);
 }
@@ -171,7 +179,9 @@ fn remap<K: Kernel>(bio: Ptr, old_dev: u32) -> Option<()> {
         if seen.dev != whole && seen.dev != old_dev {
             return None;
         }
-    } else if K::load::<u8>(bio, layout!(bio_partno))? != 0 && maps::device(old_dev)?.flags & FLAG_REQUEST_BASED == 0 {
+    } else if K::load::<u8>(bio, layout!(bio_partno))? != 0
+        && maps::device(old_dev)?.flags & FLAG_REQUEST_BASED == 0
+    {
         return None;
     }
     seen.io::<K>()?.count()

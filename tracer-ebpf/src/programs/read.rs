@@ -5,7 +5,10 @@
 
 use aya_ebpf::{
     EbpfContext, Global,
-    helpers::{bpf_get_current_comm, bpf_get_current_pid_tgid, bpf_ktime_get_ns, bpf_probe_read_kernel, bpf_probe_read_kernel_buf},
+    helpers::{
+        bpf_get_current_comm, bpf_get_current_pid_tgid, bpf_ktime_get_ns, bpf_probe_read_kernel,
+        bpf_probe_read_kernel_buf,
+    },
     programs::TracePointContext,
 };
 use tracer_ebpf::abi::{Config, Layout};
@@ -14,7 +17,7 @@ use tracer_ebpf::abi::{Config, Layout};
 static LAYOUT: Global<Layout> = Global::new(Layout::NONE);
 #[unsafe(no_mangle)]
 static CONFIG: Global<Config> =
-    Global::new(Config { by_process: 0, bio_latency: 0, partitions_by_range: 0, log: 0 });
+    Global::new(Config { by_process: 0, bio_latency: 0, log: 0, _pad: 0 });
 
 /// One field of [`Layout`], as a constant for the verifier. Loading the whole
 /// structure for one field would copy it to the stack.
@@ -105,9 +108,8 @@ impl Ptr {
     pub(crate) fn bytes<const N: usize>(self, offset: u16) -> [u8; N] {
         let mut buffer = [0; N];
         // SAFETY: the helper checks the address and fills at most N bytes.
-        let copied = unsafe {
-            bpf_probe_read_kernel_buf(self.0.wrapping_add(offset as usize), &mut buffer)
-        };
+        let copied =
+            unsafe { bpf_probe_read_kernel_buf(self.0.wrapping_add(offset as usize), &mut buffer) };
         if copied.is_err() {
             return [0; N];
         }

@@ -7,7 +7,7 @@ use tracer_ebpf::{
     abi::{ABSENT, FLAG_REQUEST_BASED, Place, lost},
     bins,
     cells::{self, detail, each_cell, has_place},
-    classify::{Class, Chunk, Physical, Stripe, classify, on_boundary},
+    classify::{Chunk, Class, Physical, Stripe, classify, on_boundary},
     op::Op,
 };
 
@@ -91,7 +91,10 @@ impl Io {
         maps::count_detail(block, detail::REMAINDER + direction * bins::REMAINDER_BINS + remainder);
         let grain = bins::grain_bin(start, len);
         maps::count_detail(block, detail::GRAIN + direction * bins::POWER_BINS + grain);
-        maps::count_detail(block, detail::SIZE + direction * bins::POWER_BINS + bins::power_bin(len));
+        maps::count_detail(
+            block,
+            detail::SIZE + direction * bins::POWER_BINS + bins::power_bin(len),
+        );
         if let Some(on) = on_boundary(start, len, &place.geometry) {
             maps::count_detail(block, detail::BOUNDARY + direction * 2 + usize::from(on));
         }

@@ -13,7 +13,7 @@ use tracer_ebpf::abi::{
 
 use crate::{
     maps::{self, DEVICES, FREE_SLOTS, NO_EXIST, OWNERS, PARTITIONS, PLACE_OF, PLACES},
-    read::{Kernel, Ptr, config, layout},
+    read::{Kernel, Ptr, layout},
 };
 
 /// A block device as the kernel names it at an event.
@@ -107,7 +107,7 @@ fn make(device: &Device) -> DeviceSlot {
 /// that do not tell the partition.
 #[inline(always)]
 pub(crate) fn partition_by_range(disk_slot: u32, start_sector: u64, len_bytes: u64) -> u32 {
-    if config().partitions_by_range == 0 || len_bytes == 0 {
+    if len_bytes == 0 {
         return disk_slot;
     }
     let Some(ranges) = PARTITIONS.get(disk_slot) else {

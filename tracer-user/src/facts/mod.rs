@@ -7,6 +7,7 @@
 
 pub mod btf;
 pub mod privileges;
+pub mod program;
 pub mod root;
 pub mod tracefs;
 pub mod types;

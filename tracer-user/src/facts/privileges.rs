@@ -78,10 +78,7 @@ mod tests {
         .unwrap();
         assert_eq!(privileges.uid, 998);
         assert!(privileges.effective.is_empty());
-        assert_eq!(
-            privileges.permitted,
-            ["CAP_BPF", "CAP_DAC_READ_SEARCH", "CAP_PERFMON"]
-        );
+        assert_eq!(privileges.permitted, ["CAP_BPF", "CAP_DAC_READ_SEARCH", "CAP_PERFMON"]);
         assert!(privileges.permits(Capability::CAP_BPF));
         assert!(!privileges.permits(Capability::CAP_SYS_ADMIN));
     }

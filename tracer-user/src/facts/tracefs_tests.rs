@@ -26,11 +26,7 @@ print fmt: \"%d,%d %s %u (%s) %llu + %u %s,%u,%u [%s]\", ((unsigned int) ((REC->
 ";
 
 fn field(offset_bytes: u32, size_bytes: u32) -> RecordField {
-    RecordField {
-        offset_bytes,
-        size_bytes,
-        signed: false,
-    }
+    RecordField { offset_bytes, size_bytes, signed: false }
 }
 
 #[test]

@@ -92,9 +92,7 @@ fn bio_needs(btf: &BtfFacts) -> Result<(), String> {
 }
 
 fn all(btf: &BtfFacts, fields: &[Field]) -> Result<(), String> {
-    fields
-        .iter()
-        .try_for_each(|&wanted| field(btf, wanted).map(|_| ()))
+    fields.iter().try_for_each(|&wanted| field(btf, wanted).map(|_| ()))
 }
 
 fn operations(btf: &BtfFacts) -> Result<(), String> {
@@ -115,10 +113,7 @@ fn completed_bytes(btf: &BtfFacts) -> Result<(), String> {
         [request, _, bytes, ..] if request == "struct request *" && bytes == "unsigned int" => {
             Ok(())
         }
-        _ => Err(format!(
-            "{name}({}) does not end in the bytes completed",
-            arguments.join(", ")
-        )),
+        _ => Err(format!("{name}({}) does not end in the bytes completed", arguments.join(", "))),
     }
 }
 
@@ -132,8 +127,5 @@ fn by_record(facts: &KernelFacts, event: Event) -> Result<Open, String> {
     };
     classic(tracefs, event)?;
     let path = tracefs.path.join("events/block").join(event.name());
-    Ok(Open {
-        argument: None,
-        why: format!("record as in {}/format", path.display()),
-    })
+    Ok(Open { argument: None, why: format!("record as in {}/format", path.display()) })
 }

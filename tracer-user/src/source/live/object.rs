@@ -78,7 +78,7 @@ pub fn open(layout: &Layout, config: &Config, sizes: Sizes) -> Result<Ebpf, Obje
         .map_max_entries("HOT", sizes.slots)
         .map_max_entries("SHARED", sizes.slots)
         .map_max_entries("DETAIL", sizes.details.max(1))
-        .map_max_entries("PARTITIONS", if config.0.partitions_by_range != 0 { sizes.slots } else { 1 })
+        .map_max_entries("PARTITIONS", sizes.slots)
         .map_max_entries("PROCESSES", if config.0.by_process != 0 { PROCESS_CAPACITY } else { 1 })
         .map_max_entries("BIO_STARTS", if config.0.bio_latency != 0 { BIO_START_CAPACITY } else { 1 });
     Ok(loader.load(OBJECT)?)

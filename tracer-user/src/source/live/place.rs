@@ -39,6 +39,6 @@ pub(super) fn geometry(topology: &Topology, device: &Device) -> classify::Geomet
         stripe_bytes: of(g.stripe),
         boundary_bytes: of(g.boundary),
         origin_bytes: 0,
-        remainder_unit_bytes: bins::remainder_unit(physical_bytes, logical_bytes),
+        remainder_shift: bins::remainder_shift(physical_bytes, logical_bytes),
     }
 }

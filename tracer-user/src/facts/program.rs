@@ -24,7 +24,9 @@ pub fn read(fd: RawFd) -> Option<ProgramFacts> {
 
 fn parse(fdinfo: &str) -> ProgramFacts {
     let value = |name: &str| {
-        fdinfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok())
+        fdinfo
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok())
     };
     ProgramFacts {
         recursion_misses: value("recursion_misses"),
