@@ -23,7 +23,10 @@ fn main() -> io::Result<()> {
             let path = PathBuf::from(path);
             println!("cargo::rerun-if-changed={}", path.display());
             fs::read(&path).map_err(|error| {
-                io::Error::new(error.kind(), format!("{OVERRIDE}={}: {error}", path.display()))
+                io::Error::new(
+                    error.kind(),
+                    format!("{OVERRIDE}={}: {error}", path.display()),
+                )
             })?
         }
         None => workspace_object(&folder("CARGO_MANIFEST_DIR")?.join(OBJECT))?,

@@ -42,13 +42,21 @@ pub fn power_bin(value: u64) -> usize {
     }
     // An exact power of two is the upper bound of its bin.
     let bin = floor_log2(value - 1) + 1;
-    if bin < POWER_BINS { bin } else { POWER_BINS - 1 }
+    if bin < POWER_BINS {
+        bin
+    } else {
+        POWER_BINS - 1
+    }
 }
 
 /// Inclusive upper bound of a power-of-two bin; `None` for the last, open one.
 #[must_use]
 pub const fn power_bin_le(bin: usize) -> Option<u64> {
-    if bin + 1 < POWER_BINS { Some(1 << bin) } else { None }
+    if bin + 1 < POWER_BINS {
+        Some(1 << bin)
+    } else {
+        None
+    }
 }
 
 /// Bin of the remainder (s − A) mod P; 0 where the geometry is not known.
@@ -57,7 +65,11 @@ pub const fn power_bin_le(bin: usize) -> Option<u64> {
 pub fn remainder_bin(start: u64, geometry: &Geometry) -> usize {
     let shift = geometry.remainder_shift & 63;
     let bin = (remainder(start, geometry) >> shift) as usize;
-    if bin < REMAINDER_BINS { bin } else { REMAINDER_BINS - 1 }
+    if bin < REMAINDER_BINS {
+        bin
+    } else {
+        REMAINDER_BINS - 1
+    }
 }
 
 /// Width of a remainder bin, as its log: the logical block, doubled until P
@@ -65,7 +77,11 @@ pub fn remainder_bin(start: u64, geometry: &Geometry) -> usize {
 /// known or no power of two.
 #[must_use]
 pub const fn remainder_shift(physical_bytes: u64, logical_bytes: u64) -> u64 {
-    let logical = if logical_bytes.is_power_of_two() { logical_bytes } else { 512 };
+    let logical = if logical_bytes.is_power_of_two() {
+        logical_bytes
+    } else {
+        512
+    };
     let mut shift = logical.trailing_zeros();
     while shift < 63 && physical_bytes.div_ceil(1 << shift) > REMAINDER_BINS as u64 {
         shift += 1;
@@ -97,7 +113,11 @@ pub fn latency_bin(ns: u64) -> usize {
         let sub = (units >> (exponent - 3)) & (SUB_BINS - 1);
         (exponent - 2) * SUB_BINS + sub
     };
-    if bin < LATENCY_BINS as u64 { bin as usize } else { LATENCY_BINS - 1 }
+    if bin < LATENCY_BINS as u64 {
+        bin as usize
+    } else {
+        LATENCY_BINS - 1
+    }
 }
 
 /// Inclusive upper bound of a latency bin in nanoseconds.

@@ -110,7 +110,10 @@ pub fn each_cell(op: Op, len_bytes: u64, class: &Class, mut add: impl FnMut(usiz
 #[inline(always)]
 #[must_use]
 pub const fn has_place(op: Op) -> bool {
-    matches!(op, Op::Read | Op::Write | Op::WriteZeroes | Op::Discard | Op::SecureErase)
+    matches!(
+        op,
+        Op::Read | Op::Write | Op::WriteZeroes | Op::Discard | Op::SecureErase
+    )
 }
 
 #[inline(always)]
@@ -120,7 +123,10 @@ fn rare(base: usize, len_bytes: u64, class: &Class, add: impl FnMut(usize, u64))
 
 #[inline(always)]
 fn joint(base: usize, tail: usize, len_bytes: u64, class: &Class, mut add: impl FnMut(usize, u64)) {
-    add(joint_cell(base, class.physical, class.chunk, class.stripe), 1);
+    add(
+        joint_cell(base, class.physical, class.chunk, class.stripe),
+        1,
+    );
     if let Stripe::None = class.stripe {
         add(tail + TAIL_PLAIN_BYTES, len_bytes);
     } else {
@@ -195,8 +201,15 @@ mod tests {
                 }
             }
             let base = if op == Op::Write { WRITE } else { tail - JOINT };
-            assert_eq!(cells[base..base + JOINT].iter().sum::<u64>(), requests, "{op:?}");
-            assert_eq!(cells[tail + TAIL_FULL_BYTES] + cells[tail + TAIL_PARTIAL_BYTES], bytes);
+            assert_eq!(
+                cells[base..base + JOINT].iter().sum::<u64>(),
+                requests,
+                "{op:?}"
+            );
+            assert_eq!(
+                cells[tail + TAIL_FULL_BYTES] + cells[tail + TAIL_PARTIAL_BYTES],
+                bytes
+            );
             assert_eq!(cells[tail + TAIL_PLAIN_BYTES], 0);
             let elsewhere: u64 = cells[..base].iter().sum::<u64>();
             assert!(op != Op::Write || elsewhere == 0);

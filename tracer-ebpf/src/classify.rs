@@ -130,7 +130,13 @@ pub fn classify(start: u64, len: u64, geometry: &Geometry) -> Class {
     let from_origin = start.wrapping_sub(geometry.origin_bytes);
     let chunk = chunk(from_origin, len, geometry.chunk_bytes);
     let (stripe, full_stripe_bytes) = stripe(from_origin, len, geometry.stripe_bytes);
-    Class { physical, chunk, stripe, partial_blocks, full_stripe_bytes }
+    Class {
+        physical,
+        chunk,
+        stripe,
+        partial_blocks,
+        full_stripe_bytes,
+    }
 }
 
 /// Position in its physical block of the first byte: (s − A) mod P.
@@ -139,7 +145,12 @@ pub fn classify(start: u64, len: u64, geometry: &Geometry) -> Class {
 pub fn remainder(start: u64, geometry: &Geometry) -> u64 {
     let p = geometry.physical_bytes;
     // Adding P − A instead of subtracting A keeps the sum from going below 0.
-    modulo(start.wrapping_add(p).wrapping_sub(geometry.alignment_offset_bytes), p)
+    modulo(
+        start
+            .wrapping_add(p)
+            .wrapping_sub(geometry.alignment_offset_bytes),
+        p,
+    )
 }
 
 #[inline(always)]
@@ -153,9 +164,16 @@ fn physical(start: u64, len: u64, geometry: &Geometry) -> (Physical, u64) {
     if head == 0 && tail == 0 {
         return (Physical::Aligned, 0);
     }
-    let partial =
-        if head.wrapping_add(len) <= p { 1 } else { u64::from(head != 0) + u64::from(tail != 0) };
-    if len < p { (Physical::SubBlock, partial) } else { (Physical::OffGrid, partial) }
+    let partial = if head.wrapping_add(len) <= p {
+        1
+    } else {
+        u64::from(head != 0) + u64::from(tail != 0)
+    };
+    if len < p {
+        (Physical::SubBlock, partial)
+    } else {
+        (Physical::OffGrid, partial)
+    }
 }
 
 #[inline(always)]
@@ -181,7 +199,11 @@ fn stripe(from_origin: u64, len: u64, stripe_bytes: u64) -> (Stripe, u64) {
     }
     let head = modulo(from_origin, stripe_bytes);
     // Bytes up to the first boundary at or after the start.
-    let to_boundary = if head == 0 { 0 } else { stripe_bytes.wrapping_sub(head) };
+    let to_boundary = if head == 0 {
+        0
+    } else {
+        stripe_bytes.wrapping_sub(head)
+    };
     if len < to_boundary {
         return (Stripe::Partial, 0);
     }

@@ -101,7 +101,11 @@ fn no_boundary_is_no_class() {
 
 #[test]
 fn a_shifted_disk_is_aligned_at_sector_seven() {
-    let g = Geometry { physical_bytes: 4096, alignment_offset_bytes: 3584, ..Geometry::default() };
+    let g = Geometry {
+        physical_bytes: 4096,
+        alignment_offset_bytes: 3584,
+        ..Geometry::default()
+    };
     assert_eq!(classify(7 * 512, 4096, &g).physical, Physical::Aligned);
     assert_eq!(classify(0, 4096, &g).partial_blocks, 2);
     assert_eq!(remainder(0, &g), 512);
@@ -119,6 +123,12 @@ fn an_origin_moves_the_stripes_only() {
     let class = classify(1 << 20, 3 * 65536, &g);
     assert_eq!((class.chunk, class.stripe), (Chunk::Aligned, Stripe::Full));
     // 1 MiB is 16 chunks, no multiple of 3: without the origin it is ragged.
-    let at_zero = Geometry { origin_bytes: 0, ..g };
-    assert_eq!(classify(1 << 20, 3 * 65536, &at_zero).stripe, Stripe::Partial);
+    let at_zero = Geometry {
+        origin_bytes: 0,
+        ..g
+    };
+    assert_eq!(
+        classify(1 << 20, 3 * 65536, &at_zero).stripe,
+        Stripe::Partial
+    );
 }

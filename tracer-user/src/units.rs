@@ -45,7 +45,10 @@ impl DevId {
     /// (include/linux/kdev_t.h). Not what `stat(2)` returns.
     #[must_use]
     pub const fn from_kernel(dev: u32) -> Self {
-        Self { major: dev >> 20, minor: dev & 0xf_ffff }
+        Self {
+            major: dev >> 20,
+            minor: dev & 0xf_ffff,
+        }
     }
 
     /// To the kernel's own `dev_t`.
@@ -57,7 +60,10 @@ impl DevId {
     /// From `st_rdev` of `stat(2)`.
     #[must_use]
     pub fn from_rdev(rdev: u64) -> Self {
-        Self { major: libc::major(rdev), minor: libc::minor(rdev) }
+        Self {
+            major: libc::major(rdev),
+            minor: libc::minor(rdev),
+        }
     }
 }
 
@@ -78,7 +84,10 @@ impl FromStr for DevId {
     fn from_str(text: &str) -> Result<Self, ParseDevIdError> {
         let parse = || {
             let (major, minor) = text.trim().split_once(':')?;
-            Some(Self { major: major.parse().ok()?, minor: minor.parse().ok()? })
+            Some(Self {
+                major: major.parse().ok()?,
+                minor: minor.parse().ok()?,
+            })
         };
         parse().ok_or_else(|| ParseDevIdError(text.to_owned()))
     }

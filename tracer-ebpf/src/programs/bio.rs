@@ -41,7 +41,15 @@ fn read<K: Kernel>(bio: Ptr) -> Option<Bio> {
     let queue = disk.follow::<K>(layout!(disk_queue))?;
     let request_based = queue.follow::<K>(layout!(queue_mq_ops)).is_some();
     let op = layout!(op).decode(opf);
-    Some(Bio { opf, op, sector, len_bytes: u64::from(len), disk, dev, request_based })
+    Some(Bio {
+        opf,
+        op,
+        sector,
+        len_bytes: u64::from(len),
+        disk,
+        dev,
+        request_based,
+    })
 }
 
 /// The disk of a bio, and the number of the partition it was sent to. After
@@ -68,7 +76,12 @@ impl Bio {
         } else {
             found.slot
         };
-        Some(Io { op: self.op, start_bytes: self.sector << 9, len_bytes: self.len_bytes, slot })
+        Some(Io {
+            op: self.op,
+            start_bytes: self.sector << 9,
+            len_bytes: self.len_bytes,
+            slot,
+        })
     }
 
     #[inline(always)]
@@ -126,7 +139,11 @@ fn start_clock(io: &Io, address: u64) -> Option<()> {
     let place = slots::place(io.slot)?;
     let index = place.detail.checked_sub(1)?;
     let cells = io.latency_cells(detail::AWAIT, place)? as u32;
-    let start = BioStart { queued_ns: now_ns(), detail: index, cells };
+    let start = BioStart {
+        queued_ns: now_ns(),
+        detail: index,
+        cells,
+    };
     if BIO_STARTS.insert(address, start, 0).is_err() {
         maps::count_lost(lost::NO_BIO_START);
     }
@@ -195,10 +212,18 @@ fn count_process<K: Kernel>(bio: Ptr, io: &Io) -> Option<()> {
         return None;
     }
     let (tgid, comm) = current();
-    let key = ProcessKey { slot: io.slot, tgid, cgroup: cgroup::<K>(bio).unwrap_or(0), comm };
+    let key = ProcessKey {
+        slot: io.slot,
+        tgid,
+        cgroup: cgroup::<K>(bio).unwrap_or(0),
+        comm,
+    };
     let mut by = ProcessCells::default();
     let class = classify(io.start_bytes, io.len_bytes, &place.geometry);
-    let misaligned = u64::from(matches!(class.physical, Physical::OffGrid | Physical::SubBlock));
+    let misaligned = u64::from(matches!(
+        class.physical,
+        Physical::OffGrid | Physical::SubBlock
+    ));
     match io.op {
         Op::Read => {
             by.read_requests = 1;

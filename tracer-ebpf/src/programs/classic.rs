@@ -42,8 +42,16 @@ fn read(ctx: &TracePointContext, at: ClassicRecord, flags: u32) -> Option<Seen> 
     };
     let found = slots::of_number(dev, flags);
     let slot = slots::partition_by_range(found.slot, sector, len_bytes);
-    let io = Io { op, start_bytes: sector << 9, len_bytes, slot };
-    Some(Seen { io, flags: found.flags })
+    let io = Io {
+        op,
+        start_bytes: sector << 9,
+        len_bytes,
+        slot,
+    };
+    Some(Seen {
+        io,
+        flags: found.flags,
+    })
 }
 
 /// `block:block_rq_issue`.
@@ -86,6 +94,10 @@ pub(crate) fn on_queue(ctx: &TracePointContext) {
 #[inline(always)]
 pub(crate) fn on_split(ctx: &TracePointContext) {
     if let Some(dev) = record::<u32>(ctx, layout!(classic_split.dev)) {
-        maps::count(slots::of_number(dev, slots::UNTOLD_KIND).slot, cells::SPLITS, 1);
+        maps::count(
+            slots::of_number(dev, slots::UNTOLD_KIND).slot,
+            cells::SPLITS,
+            1,
+        );
     }
 }

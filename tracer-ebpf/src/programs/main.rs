@@ -4,7 +4,10 @@
 #![no_std]
 #![no_main]
 #![feature(asm_experimental_arch)]
-#![expect(unreachable_pub, reason = "the program macros export their functions by name")]
+#![expect(
+    unreachable_pub,
+    reason = "the program macros export their functions by name"
+)]
 
 mod bio;
 mod classic;
@@ -85,13 +88,18 @@ pub fn block_rq_complete_raw(ctx: RawTracePointContext) -> i32 {
 #[btf_tracepoint(function = "block_bio_queue")]
 pub fn block_bio_queue_btf(ctx: BtfTracePointContext) -> i32 {
     let address = argument_address(&ctx, layout!(arg_bio_queue_bio)).unwrap_or(0);
-    with_argument!(ctx, arg_bio_queue_bio, |bio| bio::on_queue::<Typed>(bio, address));
+    with_argument!(ctx, arg_bio_queue_bio, |bio| bio::on_queue::<Typed>(
+        bio, address
+    ));
     0
 }
 
 #[raw_tracepoint(tracepoint = "block_bio_queue")]
 pub fn block_bio_queue_raw(ctx: RawTracePointContext) -> i32 {
-    with_argument!(ctx, arg_bio_queue_bio, |bio: Ptr| bio::on_queue::<Probed>(bio, bio.address()));
+    with_argument!(ctx, arg_bio_queue_bio, |bio: Ptr| bio::on_queue::<Probed>(
+        bio,
+        bio.address()
+    ));
     0
 }
 
@@ -111,7 +119,9 @@ pub fn block_bio_complete_btf(ctx: BtfTracePointContext) -> i32 {
 
 #[raw_tracepoint(tracepoint = "block_bio_complete")]
 pub fn block_bio_complete_raw(ctx: RawTracePointContext) -> i32 {
-    with_argument!(ctx, arg_bio_complete_bio, |bio: Ptr| bio::on_bio_complete(bio.address()));
+    with_argument!(ctx, arg_bio_complete_bio, |bio: Ptr| bio::on_bio_complete(
+        bio.address()
+    ));
     0
 }
 

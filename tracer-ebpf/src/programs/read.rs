@@ -16,8 +16,12 @@ use tracer_ebpf::abi::{Config, Layout};
 #[unsafe(no_mangle)]
 static LAYOUT: Global<Layout> = Global::new(Layout::NONE);
 #[unsafe(no_mangle)]
-static CONFIG: Global<Config> =
-    Global::new(Config { by_process: 0, bio_latency: 0, log: 0, _pad: 0 });
+static CONFIG: Global<Config> = Global::new(Config {
+    by_process: 0,
+    bio_latency: 0,
+    log: 0,
+    _pad: 0,
+});
 
 /// One field of [`Layout`], as a constant for the verifier. Loading the whole
 /// structure for one field would copy it to the stack.

@@ -66,7 +66,9 @@ impl Io {
     #[inline(always)]
     pub(crate) fn uncount(&self) -> Option<()> {
         let place = slots::place(self.slot)?;
-        self.each_cell(place, |cell, amount| maps::count_requeued(self.slot, cell, amount));
+        self.each_cell(place, |cell, amount| {
+            maps::count_requeued(self.slot, cell, amount)
+        });
         maps::count_requeue(self.slot);
         Some(())
     }
@@ -88,7 +90,10 @@ impl Io {
         let block = Detail::of(place.detail)?;
         let (start, len) = (self.start_bytes, self.len_bytes);
         let remainder = bins::remainder_bin(start, &place.geometry);
-        maps::count_detail(block, detail::REMAINDER + direction * bins::REMAINDER_BINS + remainder);
+        maps::count_detail(
+            block,
+            detail::REMAINDER + direction * bins::REMAINDER_BINS + remainder,
+        );
         let grain = bins::grain_bin(start, len);
         maps::count_detail(block, detail::GRAIN + direction * bins::POWER_BINS + grain);
         maps::count_detail(
@@ -125,7 +130,12 @@ fn read<K: Kernel>(rq: Ptr) -> Option<Io> {
     let sector: u64 = K::load(rq, layout!(request_sector))?;
     let len_bytes = u64::from(len);
     let slot = slot::<K>(rq, sector, len_bytes)?;
-    Some(Io { op: layout!(op).decode(opf), start_bytes: sector << 9, len_bytes, slot })
+    Some(Io {
+        op: layout!(op).decode(opf),
+        start_bytes: sector << 9,
+        len_bytes,
+        slot,
+    })
 }
 
 /// The slot of the partition a request is for, else of the disk.
@@ -142,7 +152,8 @@ fn slot<K: Kernel>(rq: Ptr, sector: u64, len_bytes: u64) -> Option<u32> {
     let disk = if layout!(request_rq_disk) != ABSENT {
         rq.follow::<K>(layout!(request_rq_disk))?
     } else {
-        rq.follow::<K>(layout!(request_q))?.follow::<K>(layout!(queue_disk))?
+        rq.follow::<K>(layout!(request_q))?
+            .follow::<K>(layout!(queue_disk))?
     };
     let dev = slots::disk_dev::<K>(disk)?;
     let disk_slot = slots::of_disk::<K>(dev, disk, FLAG_REQUEST_BASED)?.slot;

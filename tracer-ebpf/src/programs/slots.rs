@@ -60,7 +60,12 @@ pub(crate) fn of_disk<K: Kernel>(dev: u32, disk: Ptr, flags: u32) -> Option<Devi
         }
     }
     let name = disk.bytes::<32>(layout!(disk_name));
-    Some(make(&Device { dev, flags, id, name }))
+    Some(make(&Device {
+        dev,
+        flags,
+        id,
+        name,
+    }))
 }
 
 /// The slot of a device of which the event tells the number only.
@@ -68,26 +73,47 @@ pub(crate) fn of_disk<K: Kernel>(dev: u32, disk: Ptr, flags: u32) -> Option<Devi
 pub(crate) fn of_number(dev: u32, flags: u32) -> DeviceSlot {
     match maps::device(dev) {
         Some(found) => found,
-        None => make(&Device { dev, flags, id: 0, name: [0; 32] }),
+        None => make(&Device {
+            dev,
+            flags,
+            id: 0,
+            name: [0; 32],
+        }),
     }
 }
 
 /// Takes a free slot for a device seen for the first time.
 #[inline(never)]
 fn make(device: &Device) -> DeviceSlot {
-    let overflow = DeviceSlot { slot: OVERFLOW_SLOT, flags: device.flags, id: device.id };
+    let overflow = DeviceSlot {
+        slot: OVERFLOW_SLOT,
+        flags: device.flags,
+        id: device.id,
+    };
     let Ok(Some(slot)) = FREE_SLOTS.pop() else {
         maps::count_lost(lost::NO_SLOT);
         return overflow;
     };
-    let made = DeviceSlot { slot, flags: device.flags, id: device.id };
-    let owner =
-        SlotOwner { dev: device.dev, flags: device.flags, id: device.id, disk_name: device.name };
+    let made = DeviceSlot {
+        slot,
+        flags: device.flags,
+        id: device.id,
+    };
+    let owner = SlotOwner {
+        dev: device.dev,
+        flags: device.flags,
+        id: device.id,
+        disk_name: device.name,
+    };
     let _ = OWNERS.set(slot, owner, 0);
     maps::count_slot_made();
     // Replace an entry of another device, but not one that another CPU has
     // just made for this one.
-    let mode = if maps::device(device.dev).is_some() { 0 } else { NO_EXIST };
+    let mode = if maps::device(device.dev).is_some() {
+        0
+    } else {
+        NO_EXIST
+    };
     if DEVICES.insert(device.dev, made, mode).is_ok() {
         return made;
     }

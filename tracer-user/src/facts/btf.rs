@@ -169,10 +169,15 @@ fn arguments(btf: &Btf, typedef: &dyn BtfType) -> Result<Vec<String>, TypeError>
     };
     let mut names = Vec::new();
     for parameter in &function.parameters {
-        names.push(types::type_name(btf, parameter.get_type_id().ok_or_else(damaged)?)?);
+        names.push(types::type_name(
+            btf,
+            parameter.get_type_id().ok_or_else(damaged)?,
+        )?);
     }
     if names.first().is_none_or(|first| first != "void *") {
-        return Err(TypeError::Damaged("the prototype's first argument is not void *".to_owned()));
+        return Err(TypeError::Damaged(
+            "the prototype's first argument is not void *".to_owned(),
+        ));
     }
     Ok(names.split_off(1))
 }

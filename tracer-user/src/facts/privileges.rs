@@ -43,7 +43,11 @@ impl Privileges {
 fn parse(text: &str) -> Option<Privileges> {
     Some(Privileges {
         // Real, effective, saved, file system.
-        uid: line(text, "Uid:")?.split_whitespace().nth(1)?.parse().ok()?,
+        uid: line(text, "Uid:")?
+            .split_whitespace()
+            .nth(1)?
+            .parse()
+            .ok()?,
         effective: names(line(text, "CapEff:")?)?,
         permitted: names(line(text, "CapPrm:")?)?,
     })
@@ -78,7 +82,10 @@ mod tests {
         .unwrap();
         assert_eq!(privileges.uid, 998);
         assert!(privileges.effective.is_empty());
-        assert_eq!(privileges.permitted, ["CAP_BPF", "CAP_DAC_READ_SEARCH", "CAP_PERFMON"]);
+        assert_eq!(
+            privileges.permitted,
+            ["CAP_BPF", "CAP_DAC_READ_SEARCH", "CAP_PERFMON"]
+        );
         assert!(privileges.permits(Capability::CAP_BPF));
         assert!(!privileges.permits(Capability::CAP_SYS_ADMIN));
     }

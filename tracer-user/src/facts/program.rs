@@ -19,14 +19,20 @@ pub struct ProgramFacts {
 /// Reads the figures behind a program's file descriptor of this process.
 #[must_use]
 pub fn read(fd: RawFd) -> Option<ProgramFacts> {
-    Some(parse(&std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok()?))
+    Some(parse(
+        &std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok()?,
+    ))
 }
 
 fn parse(fdinfo: &str) -> ProgramFacts {
     let value = |name: &str| {
-        fdinfo
-            .lines()
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok())
+        fdinfo.lines().find_map(|line| {
+            line.strip_prefix(name)?
+                .strip_prefix(':')?
+                .trim()
+                .parse()
+                .ok()
+        })
     };
     ProgramFacts {
         recursion_misses: value("recursion_misses"),
@@ -46,7 +52,10 @@ mod tests {
         assert_eq!(facts.run_count, Some(10));
         assert_eq!(facts.run_time_ns, Some(660));
         assert_eq!(facts.recursion_misses, None);
-        assert_eq!(parse(&format!("{old}recursion_misses:\t3\n")).recursion_misses, Some(3));
+        assert_eq!(
+            parse(&format!("{old}recursion_misses:\t3\n")).recursion_misses,
+            Some(3)
+        );
         assert_eq!(parse("garbage"), ProgramFacts::default());
     }
 }

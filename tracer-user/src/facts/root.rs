@@ -78,7 +78,10 @@ impl Absence {
         match error.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => Self::NotThere { path },
             ErrorKind::PermissionDenied => Self::NotPermitted { path },
-            _ => Self::Unreadable { path, message: error.to_string() },
+            _ => Self::Unreadable {
+                path,
+                message: error.to_string(),
+            },
         }
     }
 }

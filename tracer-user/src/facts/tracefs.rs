@@ -41,7 +41,11 @@ impl TracefsFacts {
     /// [`Absence`] of the usual place, when tracefs is at neither.
     pub fn read(root: &KernelRoot, tracepoints: &[&str]) -> Result<Self, Absence> {
         let path = find(root)?;
-        let mut facts = Self { records: BTreeMap::new(), refused: BTreeMap::new(), path };
+        let mut facts = Self {
+            records: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            path,
+        };
         for &tracepoint in tracepoints {
             match read_record(&facts.path, tracepoint) {
                 Ok(record) => {
@@ -75,7 +79,9 @@ fn probe(path: &Path) -> Result<(), Absence> {
     let events = path.join("events");
     match std::fs::metadata(&events) {
         Ok(_) => Ok(()),
-        Err(_) if is_empty(path) => Err(Absence::NotMounted { path: path.to_owned() }),
+        Err(_) if is_empty(path) => Err(Absence::NotMounted {
+            path: path.to_owned(),
+        }),
         Err(error) => Err(Absence::from_io(&events, &error)),
     }
 }
@@ -104,7 +110,10 @@ fn read_record(tracefs: &Path, tracepoint: &str) -> Result<Record, Absence> {
 /// (`trace_event_fields`, kernel/trace/trace_events.c).
 #[must_use]
 pub fn parse_format(text: &str) -> Record {
-    text.lines().filter_map(parse_field).filter(|(name, _)| !name.starts_with("common_")).collect()
+    text.lines()
+        .filter_map(parse_field)
+        .filter(|(name, _)| !name.starts_with("common_"))
+        .collect()
 }
 
 fn parse_field(line: &str) -> Option<(String, RecordField)> {
@@ -124,7 +133,11 @@ fn parse_field(line: &str) -> Option<(String, RecordField)> {
     }
     Some((
         declared_name(declaration)?.to_owned(),
-        RecordField { offset_bytes: field.0?, size_bytes: field.1?, signed: field.2? },
+        RecordField {
+            offset_bytes: field.0?,
+            size_bytes: field.1?,
+            signed: field.2?,
+        },
     ))
 }
 

@@ -26,7 +26,11 @@ print fmt: \"%d,%d %s %u (%s) %llu + %u %s,%u,%u [%s]\", ((unsigned int) ((REC->
 ";
 
 fn field(offset_bytes: u32, size_bytes: u32) -> RecordField {
-    RecordField { offset_bytes, size_bytes, signed: false }
+    RecordField {
+        offset_bytes,
+        size_bytes,
+        signed: false,
+    }
 }
 
 #[test]
@@ -64,7 +68,11 @@ fn an_odd_field_does_not_cost_the_others() {
 
 fn tracefs_with(place: &str, tracepoint: &str, format: &str) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
-    let directory = root.path().join(place).join("events/block").join(tracepoint);
+    let directory = root
+        .path()
+        .join(place)
+        .join("events/block")
+        .join(tracepoint);
     std::fs::create_dir_all(&directory).unwrap();
     std::fs::write(directory.join("format"), format).unwrap();
     root

@@ -72,7 +72,10 @@ pub fn field(btf: &Btf, outer: &Struct, path: &str) -> Result<Option<FieldFacts>
         structure = match bare(btf, place.type_id)? {
             Type::Struct(inner) | Type::Union(inner) => inner,
             other => {
-                return Err(TypeError::NotAStructure(format!("{name} ({})", other.name())));
+                return Err(TypeError::NotAStructure(format!(
+                    "{name} ({})",
+                    other.name()
+                )));
             }
         };
     }
@@ -99,7 +102,10 @@ fn member(
             if member.bitfield_size().unwrap_or(0) != 0 || member.bit_offset() % 8 != 0 {
                 return Err(TypeError::Bitfield);
             }
-            return Ok(Some(Place { offset_bytes, type_id }));
+            return Ok(Some(Place {
+                offset_bytes,
+                type_id,
+            }));
         }
         if name.is_empty()
             && let Type::Struct(inner) | Type::Union(inner) = bare(btf, type_id)?
@@ -115,7 +121,8 @@ fn member(
 }
 
 fn chained_id(of: &dyn BtfType) -> Result<u32, TypeError> {
-    of.get_type_id().ok_or_else(|| TypeError::Damaged("a type is not said".to_owned()))
+    of.get_type_id()
+        .ok_or_else(|| TypeError::Damaged("a type is not said".to_owned()))
 }
 
 /// The type below typedefs, qualifiers and tags.
@@ -206,7 +213,11 @@ pub fn type_name(btf: &Btf, type_id: u32) -> Result<String, TypeError> {
 }
 
 fn spaced(stars: &str) -> String {
-    if stars.is_empty() { String::new() } else { format!(" {stars}") }
+    if stars.is_empty() {
+        String::new()
+    } else {
+        format!(" {stars}")
+    }
 }
 
 fn own_name(btf: &Btf, of: &Type) -> Result<String, TypeError> {

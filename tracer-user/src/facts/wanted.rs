@@ -17,12 +17,22 @@ pub struct Field {
 
 impl Field {
     const fn number(structure: &'static str, path: &'static str, size_bytes: u32) -> Self {
-        Self { structure, path, size_bytes, points_to: None }
+        Self {
+            structure,
+            path,
+            size_bytes,
+            points_to: None,
+        }
     }
 
     /// 64-bit kernels only, as everything here.
     const fn pointer(structure: &'static str, path: &'static str, to: &'static str) -> Self {
-        Self { structure, path, size_bytes: 8, points_to: Some(to) }
+        Self {
+            structure,
+            path,
+            size_bytes: 8,
+            points_to: Some(to),
+        }
     }
 
     /// The key in [`super::btf::BtfFacts::fields`].

@@ -49,7 +49,10 @@ fn by_arguments(facts: &KernelFacts, event: Event) -> Result<Open, String> {
     let arguments = arguments.map(|list| list.join(", ")).unwrap_or_default();
     Ok(Open {
         argument: Some(index),
-        why: format!("{} is argument {index} of ({arguments})", event.argument_type()),
+        why: format!(
+            "{} is argument {index} of ({arguments})",
+            event.argument_type()
+        ),
     })
 }
 
@@ -92,7 +95,9 @@ fn bio_needs(btf: &BtfFacts) -> Result<(), String> {
 }
 
 fn all(btf: &BtfFacts, fields: &[Field]) -> Result<(), String> {
-    fields.iter().try_for_each(|&wanted| field(btf, wanted).map(|_| ()))
+    fields
+        .iter()
+        .try_for_each(|&wanted| field(btf, wanted).map(|_| ()))
 }
 
 fn operations(btf: &BtfFacts) -> Result<(), String> {
@@ -113,7 +118,10 @@ fn completed_bytes(btf: &BtfFacts) -> Result<(), String> {
         [request, _, bytes, ..] if request == "struct request *" && bytes == "unsigned int" => {
             Ok(())
         }
-        _ => Err(format!("{name}({}) does not end in the bytes completed", arguments.join(", "))),
+        _ => Err(format!(
+            "{name}({}) does not end in the bytes completed",
+            arguments.join(", ")
+        )),
     }
 }
 
@@ -127,5 +135,8 @@ fn by_record(facts: &KernelFacts, event: Event) -> Result<Open, String> {
     };
     classic(tracefs, event)?;
     let path = tracefs.path.join("events/block").join(event.name());
-    Ok(Open { argument: None, why: format!("record as in {}/format", path.display()) })
+    Ok(Open {
+        argument: None,
+        why: format!("record as in {}/format", path.display()),
+    })
 }

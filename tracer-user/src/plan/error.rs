@@ -22,12 +22,20 @@ pub enum PlanError {
     )]
     NoTracepoint { event: Event },
     #[error("nothing can be attached to {event}: {reasons}. {remedy}")]
-    NoWay { event: Event, reasons: String, remedy: String },
+    NoWay {
+        event: Event,
+        reasons: String,
+        remedy: String,
+    },
     #[error(
         "--attach {kind} cannot be done for {event}: {reasons}. Leave --attach out to let iotrace \
          take what works"
     )]
-    Forced { event: Event, kind: Kind, reasons: String },
+    Forced {
+        event: Event,
+        kind: Kind,
+        reasons: String,
+    },
 }
 
 /// Checks that every mandatory event has a way, then that this process may go
@@ -43,7 +51,11 @@ pub(super) fn check(
         }
     }
     let missing = facts.privileges.found().map(lacking).unwrap_or_default();
-    if missing.is_empty() { Ok(()) } else { Err(PlanError::Privilege { missing }) }
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(PlanError::Privilege { missing })
+    }
 }
 
 fn no_way(facts: &KernelFacts, plan: &EventPlan, forced: Option<Kind>) -> PlanError {
@@ -59,8 +71,16 @@ fn no_way(facts: &KernelFacts, plan: &EventPlan, forced: Option<Kind>) -> PlanEr
         .collect();
     let reasons = reasons.join("; ");
     match forced {
-        Some(kind) => PlanError::Forced { event, kind, reasons },
-        None => PlanError::NoWay { event, reasons, remedy: remedy(facts) },
+        Some(kind) => PlanError::Forced {
+            event,
+            kind,
+            reasons,
+        },
+        None => PlanError::NoWay {
+            event,
+            reasons,
+            remedy: remedy(facts),
+        },
     }
 }
 
@@ -79,7 +99,10 @@ fn has_no_tracepoint(facts: &KernelFacts, event: Event) -> bool {
 fn remedy(facts: &KernelFacts) -> String {
     let tracefs = match facts.tracefs.missing() {
         Some(Absence::NotMounted { path } | Absence::NotThere { path }) => {
-            format!("mount tracefs (`mount -t tracefs nodev {}`)", path.display())
+            format!(
+                "mount tracefs (`mount -t tracefs nodev {}`)",
+                path.display()
+            )
         }
         Some(Absence::NotPermitted { .. }) => {
             "let this user read tracefs (root, or CAP_DAC_READ_SEARCH)".to_owned()

@@ -224,7 +224,9 @@ fn record_field(
     let found = found.ok_or_else(|| format!("the record of {record} has no {name}"))?;
     if found.size_bytes != size_bytes {
         let size = found.size_bytes;
-        return Err(format!("{name} of {record} is {size} bytes long, not {size_bytes}"));
+        return Err(format!(
+            "{name} of {record} is {size} bytes long, not {size_bytes}"
+        ));
     }
     record_offset(record, name, *found)
 }

@@ -27,7 +27,10 @@ pub struct Missing {
 
 impl Missing {
     fn new(what: impl Into<String>, lost: impl Into<String>) -> Self {
-        Self { what: what.into(), lost: lost.into() }
+        Self {
+            what: what.into(),
+            lost: lost.into(),
+        }
     }
 }
 
@@ -86,19 +89,29 @@ fn lacking(missing: &mut Vec<Missing>, btf: &BtfFacts, wanted: Field, lost: &str
 
 fn requests(missing: &mut Vec<Missing>, btf: &BtfFacts) {
     let mut lacks = |wanted, lost| lacking(missing, btf, wanted, lost);
-    lacks(REQUEST_PART, "the request's own word for its partition: found by its sector instead");
+    lacks(
+        REQUEST_PART,
+        "the request's own word for its partition: found by its sector instead",
+    );
     lacks(
         REQUEST_STATE,
         "whether a request put back had been issued: counts may be short by as many",
     );
-    lacks(REQUEST_IO_START_TIME_NS, "the device's own share of the latency");
+    lacks(
+        REQUEST_IO_START_TIME_NS,
+        "the device's own share of the latency",
+    );
     lacks(
         DISK_DISKSEQ,
         "sure knowledge that a reused device number is another disk: the address of its \
          gendisk stands in",
     );
     lacks(DISK_NAME, "names of disks that sysfs does not number");
-    if btf.constants.get("MQ_RQ_IDLE").is_none_or(|&idle| idle != 0) {
+    if btf
+        .constants
+        .get("MQ_RQ_IDLE")
+        .is_none_or(|&idle| idle != 0)
+    {
         missing.push(Missing::new(
             "MQ_RQ_IDLE is not 0 in BTF",
             "whether a request put back had been issued: counts may be short by as many",
@@ -114,8 +127,14 @@ fn bios(missing: &mut Vec<Missing>, btf: &BtfFacts, layout: &Layout, request: Re
     } else {
         lacks(BIO_PARTNO, partition);
     }
-    lacks(DISK_QUEUE, "the kind of a device that has just come, until sysfs is read again");
-    lacks(QUEUE_MQ_OPS, "the kind of a device that has just come, until sysfs is read again");
+    lacks(
+        DISK_QUEUE,
+        "the kind of a device that has just come, until sysfs is read again",
+    );
+    lacks(
+        QUEUE_MQ_OPS,
+        "the kind of a device that has just come, until sysfs is read again",
+    );
     lacks(BIO_FLAGS, "whether a bio was sent on or is a new one");
     if request.by_process {
         for wanted in [BIO_BLKG, BLKG_BLKCG, BLKCG_CGROUP, CGROUP_KN, KERNFS_ID] {
@@ -124,7 +143,11 @@ fn bios(missing: &mut Vec<Missing>, btf: &BtfFacts, layout: &Layout, request: Re
     }
     for (mask, name, lost) in [
         (layout.fua_mask, "__REQ_FUA", "forced unit access writes"),
-        (layout.preflush_mask, "__REQ_PREFLUSH", "flushes that ride on writes, and empty ones"),
+        (
+            layout.preflush_mask,
+            "__REQ_PREFLUSH",
+            "flushes that ride on writes, and empty ones",
+        ),
         (
             layout.trace_completion_mask,
             "BIO_TRACE_COMPLETION",
@@ -175,8 +198,10 @@ fn classic_requests(missing: &mut Vec<Missing>) {
 
 fn classic_bios(missing: &mut Vec<Missing>, request: Request) {
     let what = "the bio behind block_bio_queue (a classic record)";
-    let mut lost =
-        vec!["its partition: found by its sector instead", "forced unit access apart from a flush"];
+    let mut lost = vec![
+        "its partition: found by its sector instead",
+        "forced unit access apart from a flush",
+    ];
     if request.by_process {
         lost.push("the control group that it is charged to");
     }

@@ -96,8 +96,10 @@ impl ProbePlan {
     #[must_use]
     pub fn new(facts: &KernelFacts, request: &Request) -> Self {
         let layout = layout::layout(facts);
-        let events: Vec<_> =
-            Event::ALL.into_iter().map(|event| EventPlan::new(facts, event, request)).collect();
+        let events: Vec<_> = Event::ALL
+            .into_iter()
+            .map(|event| EventPlan::new(facts, event, request))
+            .collect();
         let by_range = events
             .iter()
             .filter(|plan| plan.event.is_mandatory())
