@@ -126,8 +126,8 @@ pub fn announce(command: &Command) {
 /// The command as one would type it, with the variables set for it.
 pub fn line(command: &Command) -> String {
     let variables = command.get_envs().filter_map(|(name, value)| {
-        let value = value?.display().to_string().replace('\u{1f}', " ");
-        Some(format!("{}={}", name.display(), quote(&value)))
+        let value = quote(&value?.display().to_string());
+        Some(format!("{}={value}", name.display()))
     });
     let words = std::iter::once(command.get_program())
         .chain(command.get_args())
@@ -139,10 +139,11 @@ pub fn line(command: &Command) -> String {
 fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%^".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
+        return word.to_owned();
     }
+    // The second is what separates flags in `CARGO_ENCODED_RUSTFLAGS`.
+    let inner = word.replace('\'', r"'\''").replace('\u{1f}', r"'$'\x1f''");
+    format!("'{inner}'")
 }
 
 #[cfg(test)]
@@ -152,8 +153,13 @@ mod tests {
     #[test]
     fn a_line_can_be_typed_again() {
         let mut command = Command::new("echo");
-        command.args(["a b", "it's", "-x=1", ""]).env("A", "1 2");
-        assert_eq!(line(&command), r"A='1 2' echo 'a b' 'it'\''s' -x=1 ''");
+        command
+            .args(["a b", "it's", "-x=1", ""])
+            .env("A", "1\u{1f}2");
+        assert_eq!(
+            line(&command),
+            r"A='1'$'\x1f''2' echo 'a b' 'it'\''s' -x=1 ''"
+        );
     }
 
     #[test]
