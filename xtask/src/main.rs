@@ -4,5 +4,20 @@
 
 mod debian;
 mod process;
+mod vm;
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+
+#[derive(Parser)]
+#[command(about)]
+enum Command {
+    Vm(vm::Args),
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    match Command::parse() {
+        Command::Vm(args) => vm::run(args),
+    }
+}
