@@ -9,6 +9,7 @@ mod process;
 mod run;
 mod test;
 mod toolchain;
+mod vm;
 mod workspace;
 
 use std::process::ExitCode;
@@ -16,25 +17,24 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 /// Builds, runs and tests iotrace, and fetches what that takes.
-#[derive(Debug, clap::Parser)]
+#[derive(clap::Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Command {
     Run(run::Args),
     Build(build::Args),
     Test(test::Args),
+    Vm(vm::Args),
 }
 
 fn main() -> ExitCode {
     let done = match Command::parse() {
-        Command::Run(args) => run::run(&args),
-        Command::Build(args) => build::run(&args),
-        Command::Test(args) => test::run(&args),
+        Command::Run(args) => run::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Build(args) => build::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Test(args) => test::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Vm(args) => vm::run(args),
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("xtask: error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    done.unwrap_or_else(|error| {
+        eprintln!("xtask: error: {error:#}");
+        ExitCode::FAILURE
+    })
 }
