@@ -2,6 +2,8 @@
 //!
 //! Must not render, and must not compute rates.
 
+pub mod live;
+
 use std::os::fd::BorrowedFd;
 
 use crate::{snapshot::Snapshot, sysfs::device::Topology};

@@ -49,7 +49,7 @@ fn list(refusals: &[Refusal]) -> String {
 ///
 /// # Errors
 /// When it accepts none.
-pub fn attach(ebpf: &mut Ebpf, event: Event, kinds: &[Kind]) -> Result<Attached, AttachError> {
+pub(super) fn attach(ebpf: &mut Ebpf, event: Event, kinds: &[Kind]) -> Result<Attached, AttachError> {
     let mut refusals = Vec::new();
     for kind in kinds.iter().copied() {
         match attach_by(ebpf, event, kind) {
@@ -118,7 +118,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 /// The kernel's own figures of a program that runs.
 #[must_use]
-pub fn program_facts(ebpf: &Ebpf, attached: &Attached) -> Option<ProgramFacts> {
+pub(super) fn program_facts(ebpf: &Ebpf, attached: &Attached) -> Option<ProgramFacts> {
     let fd = ebpf.program(&attached.event.program(attached.kind))?.fd().ok()?;
     program::read(fd.as_fd().as_raw_fd())
 }

@@ -8,7 +8,7 @@ use aya::{
     maps::{Array, HashMap, MapData, MapError, PerCpuArray, Queue},
 };
 use tracer_ebpf::{
-    abi::{DeviceSlot, Place, ProcessCells, ProcessKey, Ranges, SlotOwner, lost},
+    abi::{Config, DeviceSlot, Layout, Place, ProcessCells, ProcessKey, Ranges, SlotOwner, lost},
     cells::{CELLS, HOT_CELLS, SHARED_CELLS, detail},
 };
 
@@ -24,7 +24,7 @@ macro_rules! plain {
         unsafe impl Pod for Shared<$type> {}
     )*};
 }
-plain!(DeviceSlot SlotOwner Place Ranges ProcessKey ProcessCells);
+plain!(Layout Config DeviceSlot SlotOwner Place Ranges ProcessKey ProcessCells);
 
 /// Words of `SharedBlock`: cells, requeued cells, requeues, last end.
 const SHARED_WORDS: usize = SHARED_CELLS + CELLS + 2;

@@ -61,7 +61,7 @@ pub enum ObjectError {
 ///
 /// # Errors
 /// Without the privilege to create maps, or without an embedded object.
-pub fn open(layout: &Layout, config: &Config, sizes: Sizes) -> Result<Ebpf, ObjectError> {
+pub(super) fn open(layout: &Layout, config: &Config, sizes: Sizes) -> Result<Ebpf, ObjectError> {
     if OBJECT.is_empty() {
         return Err(ObjectError::NotEmbedded);
     }

@@ -18,7 +18,7 @@ use crate::{
 pub(super) fn snapshot(source: &LiveSource) -> anyhow::Result<Snapshot> {
     let unknown = unknown(&source.attached);
     let rows = rows(&source.maps, &source.slots, unknown)?;
-    let processes = if source.plan.config.by_process == 0 {
+    let processes = if !source.by_process {
         Vec::new()
     } else {
         processes(&source.maps, &source.slots)?

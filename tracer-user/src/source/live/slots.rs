@@ -31,6 +31,8 @@ pub(super) struct Slots {
     assigned: BTreeMap<u32, Assigned>,
     /// Slots made by the programs whose owner is not known to sysfs yet.
     unnamed: BTreeMap<u32, SlotOwner>,
+    /// Those of them that have been looked for once.
+    met: HashSet<u32>,
     capacity: u32,
     free_details: Vec<u32>,
     slots_made: u64,
@@ -51,6 +53,12 @@ pub(super) struct Assigned {
     gone: bool,
 }
 
+impl Assigned {
+    fn new(key: RowKey, disk: Option<DevId>, owner: SlotOwner) -> Self {
+        Self { key, disk, detail: None, owner, place: None, ranges: None, gone: false }
+    }
+}
+
 /// What the slots that a row has had before have counted.
 pub(super) struct Retired {
     pub(super) disk: Option<DevId>,
@@ -67,6 +75,7 @@ impl Slots {
         Ok(Self {
             assigned: BTreeMap::new(),
             unnamed: BTreeMap::new(),
+            met: HashSet::new(),
             capacity,
             free_details: (0..details).rev().collect(),
             slots_made: 0,
@@ -101,7 +110,7 @@ impl Slots {
         for device in topology.devices.values() {
             self.announce(maps, device)?;
         }
-        self.name_hidden(topology);
+        self.name_rest(topology);
         for slot in self.assigned.keys().copied().collect::<Vec<_>>() {
             self.place(maps, topology, wanted, slot)?;
         }
@@ -178,36 +187,29 @@ impl Slots {
 
     fn assign(&mut self, slot: u32, key: RowKey, device: &Device, owner: SlotOwner) {
         let disk = device.partition.map(|partition| partition.disk);
-        self.assigned.insert(
-            slot,
-            Assigned { key, disk, detail: None, owner, place: None, ranges: None, gone: false },
-        );
+        self.assigned.insert(slot, Assigned::new(key, disk, owner));
     }
 
     /// Slots of devices that sysfs gives no number (the paths below an NVMe
-    /// multipath head): their gendisk has a name.
-    fn name_hidden(&mut self, topology: &Topology) {
-        let hidden: Vec<u32> = self.unnamed.keys().copied().collect();
-        for slot in hidden {
-            let Some(owner) = self.unnamed.get(&slot).copied() else { continue };
+    /// multipath head), known by their gendisk's name; and of devices that
+    /// were gone before anybody looked.
+    fn name_rest(&mut self, topology: &Topology) {
+        for (slot, owner) in std::mem::take(&mut self.unnamed) {
+            let hidden = disk_name(&owner)
+                .filter(|name| topology.hidden.iter().any(|hidden| hidden.name == *name));
+            let seen_before = !self.met.insert(slot);
             let id = DevId::from_kernel(owner.dev);
-            if topology.devices.contains_key(&id) {
-                continue;
-            }
-            let name = disk_name(&owner).unwrap_or_else(|| id.to_string());
-            self.unnamed.remove(&slot);
-            self.assigned.insert(
-                slot,
-                Assigned {
-                    key: RowKey { device: id, name },
-                    disk: None,
-                    detail: None,
-                    owner,
-                    place: None,
-                    ranges: None,
-                    gone: false,
-                },
-            );
+            let name = match hidden {
+                Some(name) => name,
+                // Not in sysfs at the second look either.
+                None if seen_before => disk_name(&owner).unwrap_or_else(|| id.to_string()),
+                None => {
+                    self.unnamed.insert(slot, owner);
+                    continue;
+                }
+            };
+            self.met.remove(&slot);
+            self.assigned.insert(slot, Assigned::new(RowKey { device: id, name }, None, owner));
         }
     }
 
@@ -222,12 +224,12 @@ impl Slots {
         let disk_slot = self.disk_slot(slot);
         let ranges = self.ranges(topology, slot);
         let Some(assigned) = self.assigned.get_mut(&slot) else { return Ok(()) };
-        let Some(device) = place::device(topology, &assigned.key) else { return Ok(()) };
-        if assigned.detail.is_none() && wanted.is_none_or(|wanted| wanted.contains(&device.id)) {
+        let Some(geometry) = place::geometry(topology, &assigned.key) else { return Ok(()) };
+        if assigned.detail.is_none() && wanted.is_none_or(|wanted| wanted.contains(&assigned.key.device)) {
             assigned.detail = self.free_details.pop();
         }
         let detail = assigned.detail.map_or(0, |index| index + 1);
-        let place = Place { geometry: place::geometry(topology, device), detail, disk_slot };
+        let place = Place { geometry, detail, disk_slot };
         if assigned.place.is_none_or(|(_, current)| current != place) {
             let index = match assigned.place {
                 Some((index, _)) if index == first_place(slot) => index + 1,
@@ -276,7 +278,7 @@ impl Slots {
             let Some(range) = places.next() else { break };
             *range = Range {
                 start_sector: partition.start.0,
-                len_sectors: device.size.0,
+                len_sectors: device.size.map_or(0, |size| size.0),
                 slot,
                 _pad: 0,
             };
@@ -291,9 +293,7 @@ impl Slots {
         for (slot, assigned) in &mut self.assigned {
             let dev = assigned.owner.dev;
             let current = maps.device(dev)?.is_some_and(|entry| entry.slot == *slot);
-            if current && topology.devices.contains_key(&assigned.key.device)
-                || place::hidden(topology, &assigned.key)
-            {
+            if current && place::is_there(topology, &assigned.key) {
                 assigned.gone = false;
             } else if !assigned.gone {
                 assigned.gone = true;
