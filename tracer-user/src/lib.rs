@@ -2,11 +2,10 @@
 //!
 //! One way through: facts → plan → attach → source → snapshot → delta → views.
 
-
+pub mod commands;
 pub mod facts;
-
+pub mod plan;
 pub mod snapshot;
 pub mod source;
 pub mod sysfs;
 pub mod units;
-pub mod plan;

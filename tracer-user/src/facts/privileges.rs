@@ -43,7 +43,11 @@ impl Privileges {
 fn parse(text: &str) -> Option<Privileges> {
     Some(Privileges {
         // Real, effective, saved, file system.
-        uid: line(text, "Uid:")?.split_whitespace().nth(1)?.parse().ok()?,
+        uid: line(text, "Uid:")?
+            .split_whitespace()
+            .nth(1)?
+            .parse()
+            .ok()?,
         effective: names(line(text, "CapEff:")?)?,
         permitted: names(line(text, "CapPrm:")?)?,
     })

@@ -68,7 +68,11 @@ fn an_odd_field_does_not_cost_the_others() {
 
 fn tracefs_with(place: &str, tracepoint: &str, format: &str) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
-    let directory = root.path().join(place).join("events/block").join(tracepoint);
+    let directory = root
+        .path()
+        .join(place)
+        .join("events/block")
+        .join(tracepoint);
     std::fs::create_dir_all(&directory).unwrap();
     std::fs::write(directory.join("format"), format).unwrap();
     root
@@ -107,7 +111,7 @@ fn an_empty_mount_point_is_told_from_a_missing_one() {
 proptest! {
     #[test]
     fn garbage_never_panics(text in "\\PC*") {
-        parse_format(&text);
+        let _ = parse_format(&text);
     }
 
     #[test]
@@ -120,6 +124,6 @@ proptest! {
             0..40,
         ),
     ) {
-        parse_format(&words.concat());
+        let _ = parse_format(&words.concat());
     }
 }

@@ -71,7 +71,12 @@ pub fn field(btf: &Btf, outer: &Struct, path: &str) -> Result<Option<FieldFacts>
         }
         structure = match bare(btf, place.type_id)? {
             Type::Struct(inner) | Type::Union(inner) => inner,
-            other => return Err(TypeError::NotAStructure(format!("{name} ({})", other.name()))),
+            other => {
+                return Err(TypeError::NotAStructure(format!(
+                    "{name} ({})",
+                    other.name()
+                )));
+            }
         };
     }
     Ok(None)

@@ -49,7 +49,10 @@ fn by_arguments(facts: &KernelFacts, event: Event) -> Result<Open, String> {
     let arguments = arguments.map(|list| list.join(", ")).unwrap_or_default();
     Ok(Open {
         argument: Some(index),
-        why: format!("{} is argument {index} of ({arguments})", event.argument_type()),
+        why: format!(
+            "{} is argument {index} of ({arguments})",
+            event.argument_type()
+        ),
     })
 }
 
