@@ -2,6 +2,7 @@
 //!
 //! One way through: facts → plan → attach → source → snapshot → delta → views.
 
+pub mod commands;
 pub mod facts;
 pub mod plan;
 pub mod snapshot;

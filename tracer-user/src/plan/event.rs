@@ -22,16 +22,15 @@ pub enum Event {
 }
 
 impl Event {
-    /// In the order in which to attach: what undoes a count, or counts a
-    /// consequence, is there before the count itself.
+    /// What all counting rests on first.
     pub const ALL: [Self; 7] = [
+        Self::BlockRqIssue,
+        Self::BlockBioQueue,
         Self::BlockRqRequeue,
         Self::BlockRqComplete,
         Self::BlockBioComplete,
         Self::BlockBioRemap,
         Self::BlockSplit,
-        Self::BlockBioQueue,
-        Self::BlockRqIssue,
     ];
 
     /// The kernel's name.

@@ -4,15 +4,18 @@
 //! Must not list what nobody asked for.
 
 use serde::Serialize;
-use tracer_ebpf::{abi::Layout, op::OpCodes};
+use tracer_ebpf::{
+    abi::{ABSENT, Layout},
+    op::OpCodes,
+};
 
 use super::{EventPlan, Request, event::Event, layout::field};
 use crate::facts::{
     BtfFacts, KernelFacts,
     wanted::{
-        BDEV_DEV, BIO_BDEV, BIO_BLKG, BIO_FLAGS, BIO_PARTNO, BLKCG_CGROUP, BLKG_BLKCG, CGROUP_KN,
-        DISK_DISKSEQ, DISK_NAME, DISK_QUEUE, Field, KERNFS_ID, QUEUE_MQ_OPS,
-        REQUEST_IO_START_TIME_NS, REQUEST_PART, REQUEST_STATE,
+        BDEV_DEV, BIO_BDEV, BIO_BLKG, BIO_FLAGS, BLKCG_CGROUP, BLKG_BLKCG, CGROUP_KN, DISK_DISKSEQ,
+        DISK_NAME, DISK_QUEUE, Field, KERNFS_ID, QUEUE_MQ_OPS, REQUEST_IO_START_TIME_NS,
+        REQUEST_PART, REQUEST_STATE,
     },
 };
 
@@ -121,11 +124,11 @@ fn requests(missing: &mut Vec<Missing>, btf: &BtfFacts) {
 
 fn bios(missing: &mut Vec<Missing>, btf: &BtfFacts, layout: &Layout, request: Request) {
     let mut lacks = |wanted, lost| lacking(missing, btf, wanted, lost);
-    let partition = "the partition of a bio: found by its sector instead";
     if field(btf, BIO_BDEV).is_ok() {
-        lacks(BDEV_DEV, partition);
-    } else {
-        lacks(BIO_PARTNO, partition);
+        lacks(
+            BDEV_DEV,
+            "the bio's own word for its partition: found by its sector instead",
+        );
     }
     lacks(
         DISK_QUEUE,
@@ -153,15 +156,18 @@ fn bios(missing: &mut Vec<Missing>, btf: &BtfFacts, layout: &Layout, request: Re
             "BIO_TRACE_COMPLETION",
             "whether a bio sent on was counted before",
         ),
-        (
-            layout.remapped_mask,
-            "BIO_REMAPPED",
-            "whether a bio's sector counts from its partition or its disk",
-        ),
     ] {
         if mask == 0 {
             missing.push(Missing::new(format!("{name} is not in BTF"), lost));
         }
+    }
+    // Before 5.12 a bio that was sent on to the disk has partition number 0;
+    // since then it keeps its partition, and a flag says so.
+    if layout.bio_bdev != ABSENT && layout.remapped_mask == 0 {
+        missing.push(Missing::new(
+            "BIO_REMAPPED is not in BTF",
+            "whether a bio's sector counts from its partition or its disk",
+        ));
     }
 }
 

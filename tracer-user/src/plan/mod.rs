@@ -39,7 +39,7 @@ pub struct Request {
 /// What to attach, where things are, and what is lost.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProbePlan {
-    /// In the order in which to attach them.
+    /// All of them, in the order of [`Event::ALL`].
     pub events: Vec<EventPlan>,
     /// For the frozen global of the programs. The facts say the same in a form
     /// for people.
