@@ -2,6 +2,9 @@
 //!
 //! One way through: facts → plan → attach → source → snapshot → delta → views.
 
+pub mod commands;
+pub mod delta;
+pub mod report;
 pub mod snapshot;
 pub mod source;
 pub mod sysfs;
