@@ -3,8 +3,10 @@
 //! One way through: facts → plan → attach → source → snapshot → delta → views.
 
 pub mod commands;
+pub mod delta;
 pub mod facts;
 pub mod plan;
+pub mod report;
 pub mod snapshot;
 pub mod source;
 pub mod sysfs;

@@ -82,6 +82,8 @@ pub struct Unknown {
     pub operations: bool,
     /// Whether a requeued request had been issued.
     pub requeues: bool,
-    /// FUA and empty bios.
+    /// Empty, FUA and PREFLUSH bios.
+    pub flush_bios: bool,
+    /// When a request was made: no latencies at all.
     pub latency: bool,
 }
