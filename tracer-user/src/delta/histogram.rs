@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use tracer_ebpf::{
-    bins::{LATENCY_BINS, POWER_BINS, REMAINDER_BINS, power_bin_le, remainder_unit},
+    bins::{LATENCY_BINS, POWER_BINS, REMAINDER_BINS, power_bin_le, remainder_shift},
     cells::detail,
 };
 
@@ -100,7 +100,7 @@ impl Boundary {
 fn remainders(cells: &Detail, geometry: &Geometry) -> Option<Vec<RemainderBin>> {
     let physical = geometry.physical_block?.0;
     let logical = geometry.logical_block.map_or(SECTOR_BYTES, |block| block.0);
-    let unit = remainder_unit(physical, logical);
+    let unit = 1 << remainder_shift(physical, logical);
     let bins = usize::try_from(physical.div_ceil(unit)).map_or(REMAINDER_BINS, |bins| {
         bins.clamp(1, REMAINDER_BINS)
     });

@@ -7,7 +7,7 @@ use tracer_ebpf::{
     abi::{ProcessCells, ProcessKey},
     bins::{
         LATENCY_BINS, POWER_BINS, REMAINDER_BINS, grain_bin, latency_bin, power_bin, remainder_bin,
-        remainder_unit,
+        remainder_shift,
     },
     cells::{CELLS, detail, each_cell},
     classify::{self, Physical, classify},
@@ -34,21 +34,24 @@ pub(crate) fn device(name: &str, major: u32, minor: u32) -> Device {
         name: name.to_owned(),
         kind,
         partition: None,
-        size: Sectors(1 << 31),
+        size: Some(Sectors(1 << 31)),
         diskseq: None,
         request_based: kind == Kind::Disk,
         limits: Limits::default(),
         md: None,
         dm_name: None,
         dm_uuid: None,
+        model: None,
         members: Vec::new(),
         holders: Vec::new(),
+        overridden: None,
         geometry: Geometry {
             logical_block: Some(Bytes(512)),
             physical_block: Some(Bytes(4096)),
             alignment_offset: Some(Bytes(0)),
             ..Geometry::default()
         },
+        start_checks: Vec::new(),
         notes: Vec::new(),
         unreadable: Vec::new(),
     }
@@ -78,6 +81,7 @@ pub(crate) fn topology(devices: impl IntoIterator<Item = Device>) -> Topology {
             .into_iter()
             .map(|device| (device.id, device))
             .collect(),
+        ..Topology::default()
     }
 }
 
@@ -271,7 +275,7 @@ fn kernel_geometry(geometry: &Geometry) -> classify::Geometry {
         stripe_bytes: bytes(geometry.stripe),
         boundary_bytes: bytes(geometry.boundary),
         origin_bytes: 0,
-        remainder_unit_bytes: remainder_unit(
+        remainder_shift: remainder_shift(
             bytes(geometry.physical_block),
             bytes(geometry.logical_block),
         ),

@@ -5,7 +5,7 @@
 
 use std::os::fd::{AsFd, AsRawFd};
 
-use aya::{Btf, Ebpf, programs::{BtfTracePoint, Program, ProgramError, RawTracePoint, TracePoint}};
+use aya::{Btf, Ebpf, programs::{Program, ProgramError}};
 
 use crate::{
     facts::program::{self, ProgramFacts},
@@ -61,31 +61,37 @@ pub(super) fn attach(ebpf: &mut Ebpf, event: Event, kinds: &[Kind]) -> Result<At
 }
 
 fn attach_by(ebpf: &mut Ebpf, event: Event, kind: Kind) -> Result<(), String> {
-    let name = event.program(kind);
-    let program = ebpf
-        .program_mut(&name)
-        .ok_or_else(|| format!("the eBPF object has no program {name}"))?;
-    load_and_attach(program, event).map_err(|error| explain(&error))
+    let program = program(ebpf, event, kind)?;
+    load(program, event).map_err(|error| explain(&error))?;
+    let attached = match program {
+        Program::BtfTracePoint(program) => program.attach().map(|_link| ()),
+        Program::RawTracePoint(program) => program.attach(event.name()).map(|_link| ()),
+        Program::TracePoint(program) => program.attach("block", event.name()).map(|_link| ()),
+        _ => Err(ProgramError::UnexpectedProgramType),
+    };
+    attached.map_err(|error| explain(&error))
 }
 
-fn load_and_attach(program: &mut Program, event: Event) -> Result<(), ProgramError> {
+/// Loads one program without attaching it; tells how many instructions the
+/// verifier walked.
+pub(super) fn load_only(ebpf: &mut Ebpf, event: Event, kind: Kind) -> Result<Option<u32>, String> {
+    let program = program(ebpf, event, kind)?;
+    load(program, event).map_err(|error| explain(&error))?;
+    Ok(program.info().ok().and_then(|info| info.verified_instruction_count()))
+}
+
+fn program(ebpf: &mut Ebpf, event: Event, kind: Kind) -> Result<&mut Program, String> {
+    let name = event.program(kind);
+    ebpf.program_mut(&name).ok_or_else(|| format!("the eBPF object has no program {name}"))
+}
+
+fn load(program: &mut Program, event: Event) -> Result<(), ProgramError> {
     match program {
-        Program::BtfTracePoint(program) => {
-            let btf = Btf::from_sys_fs()?;
-            BtfTracePoint::load(program, event.name(), &btf)?;
-            program.attach()?;
-        }
-        Program::RawTracePoint(program) => {
-            RawTracePoint::load(program)?;
-            program.attach(event.name())?;
-        }
-        Program::TracePoint(program) => {
-            TracePoint::load(program)?;
-            program.attach("block", event.name())?;
-        }
-        _ => return Err(ProgramError::UnexpectedProgramType),
+        Program::BtfTracePoint(program) => program.load(event.name(), &Btf::from_sys_fs()?),
+        Program::RawTracePoint(program) => program.load(),
+        Program::TracePoint(program) => program.load(),
+        _ => Err(ProgramError::UnexpectedProgramType),
     }
-    Ok(())
 }
 
 /// The end of the verifier's log says what it refused; the rest is its way

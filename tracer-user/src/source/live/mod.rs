@@ -9,6 +9,7 @@ mod maps;
 mod object;
 mod place;
 mod read;
+pub mod shapes;
 mod slots;
 
 use std::{collections::HashSet, os::fd::{AsFd, BorrowedFd}, time::Instant};

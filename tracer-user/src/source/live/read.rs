@@ -106,7 +106,7 @@ fn processes(maps: &Maps, slots: &Slots) -> Result<Vec<ProcessRow>, MapsError> {
 /// What the ways of attaching cannot tell.
 fn unknown(attached: &[Attached]) -> Unknown {
     let classic = attached.iter().any(|attached| attached.kind == Kind::Tracepoint);
-    Unknown { operations: classic, requeues: classic, latency: classic }
+    Unknown { operations: classic, requeues: classic, flush_bios: classic, latency: classic }
 }
 
 fn lost(source: &LiveSource) -> Result<Lost, MapsError> {
