@@ -12,7 +12,10 @@ use iotrace::{
 fn privileged() -> bool {
     let facts = KernelFacts::read(&KernelRoot::default());
     let permits = |capability| {
-        facts.privileges.found().is_some_and(|privileges| privileges.permits(capability))
+        facts
+            .privileges
+            .found()
+            .is_some_and(|privileges| privileges.permits(capability))
     };
     let loadable = permits(Capability::CAP_SYS_ADMIN)
         || permits(Capability::CAP_BPF) && permits(Capability::CAP_PERFMON);
@@ -43,14 +46,20 @@ fn every_shape_loads() {
     let mut kinds = std::collections::BTreeSet::new();
     for config in shapes::shapes() {
         for loaded in shapes::load(&plan, config).unwrap() {
-            let what = format!("{} by {} with {:?}", loaded.event, loaded.kind, loaded.config);
+            let what = format!(
+                "{} by {} with {:?}",
+                loaded.event, loaded.kind, loaded.config
+            );
             match loaded.outcome {
                 Ok(_) => kinds.insert(loaded.kind),
                 Err(reason) => panic!("{what}: {reason}"),
             };
         }
     }
-    assert!(kinds.contains(&Kind::Tracepoint), "no classic tracepoint: is tracefs mounted?");
+    assert!(
+        kinds.contains(&Kind::Tracepoint),
+        "no classic tracepoint: is tracefs mounted?"
+    );
     if facts.btf.found().is_some() {
         assert!(kinds.contains(&Kind::Btf) && kinds.contains(&Kind::Raw));
     }

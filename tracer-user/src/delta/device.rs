@@ -235,7 +235,10 @@ impl<'a> About<'a> {
     ) -> DeviceFigures {
         let cells = &*counts.cells;
         let detail = counts.detail.as_deref();
-        let geometry = self.device.map(|device| device.geometry).unwrap_or_default();
+        let geometry = self
+            .device
+            .map(|device| device.geometry)
+            .unwrap_or_default();
         let mut read = Op::read(cells, &geometry);
         let mut write = Op::write(cells, &geometry);
         let timed = detail.filter(|_| !unknown.latency);
@@ -250,7 +253,10 @@ impl<'a> About<'a> {
             members: self.members,
             geometry,
             starts: Vec::new(),
-            notes: self.device.map(|device| device.notes.clone()).unwrap_or_default(),
+            notes: self
+                .device
+                .map(|device| device.notes.clone())
+                .unwrap_or_default(),
             depth: self.depth,
             asked: scope.selection.asked(self.id),
             active: counts.active(),

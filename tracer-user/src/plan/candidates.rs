@@ -126,8 +126,8 @@ fn completed_bytes(btf: &BtfFacts) -> Result<(), String> {
 }
 
 fn by_record(facts: &KernelFacts, event: Event) -> Result<Open, String> {
-    if event == Event::BlockBioComplete {
-        return Err("its record does not tell which bio completed".to_owned());
+    if let Some(why) = event.untold_by_record() {
+        return Err(why.to_owned());
     }
     let tracefs = match &facts.tracefs {
         Finding::Found(tracefs) => tracefs,

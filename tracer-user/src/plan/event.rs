@@ -74,6 +74,21 @@ impl Event {
         format!("{}_{}", self.name(), kind.suffix())
     }
 
+    /// Why the record of the classic tracepoint is of no use; `None` where
+    /// there is a program for it.
+    pub(super) const fn untold_by_record(self) -> Option<&'static str> {
+        match self {
+            Self::BlockRqComplete => Some("its record does not tell when the request began"),
+            Self::BlockBioComplete => Some("its record does not tell which bio completed"),
+            Self::BlockBioRemap => {
+                Some("its record does not tell whether the bio was queued before")
+            }
+            Self::BlockRqIssue | Self::BlockRqRequeue | Self::BlockBioQueue | Self::BlockSplit => {
+                None
+            }
+        }
+    }
+
     /// The structure that programs need of the event's arguments.
     pub(super) const fn argument_type(self) -> &'static str {
         match self {

@@ -208,7 +208,10 @@ fn partial_stripes(device: &DeviceFigures) -> Option<Finding> {
 }
 
 fn crossing_chunks(device: &DeviceFigures) -> Option<Finding> {
-    let share = device.rates.chunk_crossing_share.filter(|share| *share > 0.0)?;
+    let share = device
+        .rates
+        .chunk_crossing_share
+        .filter(|share| *share > 0.0)?;
     let chunk = device.geometry.chunk?;
     Some(Finding::new(
         Weight::Hint,

@@ -133,8 +133,21 @@ struct Process<'a> {
 }
 
 const KINDS: [&str; 15] = [
-    "disk", "partition", "md", "dm", "loop", "nvme", "virtio", "zram", "ram", "nbd", "pmem",
-    "null_blk", "bcache", "other", "unknown",
+    "disk",
+    "partition",
+    "md",
+    "dm",
+    "loop",
+    "nvme",
+    "virtio",
+    "zram",
+    "ram",
+    "nbd",
+    "pmem",
+    "null_blk",
+    "bcache",
+    "other",
+    "unknown",
 ];
 
 const fn kind_name(kind: Option<Kind>) -> &'static str {

@@ -67,9 +67,16 @@ impl<W: Write> PlainReport<W> {
             }
             text.push('\n');
         }
-        let silent = interval.devices.iter().filter(|device| !shown(device)).count();
+        let silent = interval
+            .devices
+            .iter()
+            .filter(|device| !shown(device))
+            .count();
         if silent > 0 {
-            text.push_str(&format!("({} without IO)\n", counted(silent as u64, "device")));
+            text.push_str(&format!(
+                "({} without IO)\n",
+                counted(silent as u64, "device")
+            ));
         }
         text
     }
@@ -103,8 +110,11 @@ impl<W: Write> Report for PlainReport<W> {
             summary.time,
             self.attach
         );
-        let active: Vec<&DeviceFigures> =
-            summary.devices.iter().filter(|device| device.active).collect();
+        let active: Vec<&DeviceFigures> = summary
+            .devices
+            .iter()
+            .filter(|device| device.active)
+            .collect();
         if active.is_empty() {
             text.push_str("\nNo IO reached any device that is shown.\n");
         }
@@ -257,7 +267,10 @@ fn latency_lines(name: &str, latency: Option<Latency>) -> String {
     .into_iter()
     .filter(|(_, quantiles)| quantiles.count > 0)
     .map(|(class, quantiles)| {
-        format!("     {name} await, {class:<10} {}\n", quantiles_text(&quantiles))
+        format!(
+            "     {name} await, {class:<10} {}\n",
+            quantiles_text(&quantiles)
+        )
     })
     .collect()
 }

@@ -155,7 +155,11 @@ impl Topology {
             }
         };
         if md.components.is_empty() {
-            return device.members.iter().map(|&id| component(Some(id))).collect();
+            return device
+                .members
+                .iter()
+                .map(|&id| component(Some(id)))
+                .collect();
         }
         // A spare or a journal holds no stripes.
         md.components

@@ -67,11 +67,7 @@ pub fn of_partition(disk: &Geometry, start: Sectors) -> Geometry {
 #[must_use]
 pub fn phase(geometry: &Geometry, start: Sectors) -> Option<Bytes> {
     match geometry.stripe.or(geometry.chunk) {
-        Some(width) => Some(Bytes(distance(
-            start.bytes().0,
-            geometry.origin.0,
-            width.0,
-        ))),
+        Some(width) => Some(Bytes(distance(start.bytes().0, geometry.origin.0, width.0))),
         None => geometry.alignment_offset,
     }
 }

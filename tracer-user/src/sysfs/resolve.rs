@@ -47,7 +47,10 @@ pub struct Selection {
 /// A name that stands for no block device.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
-    #[error("no block device {name:?}{} (lsblk lists all)", nearest_clause(nearest))]
+    #[error(
+        "no block device {name:?}{} (lsblk lists all)",
+        nearest_clause(nearest)
+    )]
     NotFound { name: String, nearest: Vec<String> },
     #[error("{} is block device {device}, which is not in sysfs", path.display())]
     NotListed { path: PathBuf, device: DevId },

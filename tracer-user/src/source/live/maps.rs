@@ -34,10 +34,15 @@ const LOST_WORDS: usize = lost::CELLS + 1;
 /// A map is missing from the object, or is not what it should be.
 #[derive(Debug, thiserror::Error)]
 pub enum MapsError {
-    #[error("the eBPF object has no map {0}: object and program do not belong together, rebuild both with `cargo xtask build`")]
+    #[error(
+        "the eBPF object has no map {0}: object and program do not belong together, rebuild both with `cargo xtask build`"
+    )]
     Missing(&'static str),
     #[error("map {name}: {source}")]
-    Map { name: &'static str, source: MapError },
+    Map {
+        name: &'static str,
+        source: MapError,
+    },
 }
 
 /// Every map, taken out of the object.
@@ -110,7 +115,10 @@ impl Maps {
         match self.free_slots.pop(0) {
             Ok(slot) => Ok(Some(slot)),
             Err(MapError::ElementNotFound) => Ok(None),
-            Err(source) => Err(MapsError::Map { name: "FREE_SLOTS", source }),
+            Err(source) => Err(MapsError::Map {
+                name: "FREE_SLOTS",
+                source,
+            }),
         }
     }
 
@@ -118,7 +126,10 @@ impl Maps {
         match self.devices.get(&dev, 0) {
             Ok(found) => Ok(Some(found.0)),
             Err(MapError::KeyNotFound) => Ok(None),
-            Err(source) => Err(MapsError::Map { name: "DEVICES", source }),
+            Err(source) => Err(MapsError::Map {
+                name: "DEVICES",
+                source,
+            }),
         }
     }
 
@@ -129,7 +140,10 @@ impl Maps {
     pub(super) fn remove_device(&mut self, dev: u32) -> Result<(), MapsError> {
         match self.devices.remove(&dev) {
             Ok(()) | Err(MapError::KeyNotFound) => Ok(()),
-            Err(source) => Err(MapsError::Map { name: "DEVICES", source }),
+            Err(source) => Err(MapsError::Map {
+                name: "DEVICES",
+                source,
+            }),
         }
     }
 
@@ -142,7 +156,12 @@ impl Maps {
     }
 
     /// Points a slot at a place that no slot points at yet.
-    pub(super) fn set_place(&mut self, slot: u32, index: u32, place: Place) -> Result<(), MapsError> {
+    pub(super) fn set_place(
+        &mut self,
+        slot: u32,
+        index: u32,
+        place: Place,
+    ) -> Result<(), MapsError> {
         named("PLACES", self.places.set(index, Shared(place), 0))?;
         self.point(slot, index)
     }
@@ -174,13 +193,20 @@ impl Maps {
         for (sum, cell) in cells.iter_mut().zip(requeued) {
             *sum = sum.wrapping_sub_unsigned(*cell);
         }
-        Ok(SlotCells { cells, requeues: rest.first().copied().unwrap_or(0) })
+        Ok(SlotCells {
+            cells,
+            requeues: rest.first().copied().unwrap_or(0),
+        })
     }
 
     /// Zeroes the cells of a slot whose device is gone.
     pub(super) fn clear(&mut self, slot: u32) -> Result<(), MapsError> {
-        let zeroes = aya::maps::PerCpuValues::try_from(vec![[0; HOT_CELLS]; self.cpus])
-            .map_err(|error| MapsError::Map { name: "HOT", source: error.into() })?;
+        let zeroes = aya::maps::PerCpuValues::try_from(vec![[0; HOT_CELLS]; self.cpus]).map_err(
+            |error| MapsError::Map {
+                name: "HOT",
+                source: error.into(),
+            },
+        )?;
         named("HOT", self.hot.set(slot, zeroes, 0))?;
         named("SHARED", self.shared.set(slot, [0; SHARED_WORDS], 0))
     }
@@ -200,7 +226,10 @@ impl Maps {
     /// Zeroes the histograms at `index`.
     pub(super) fn clear_detail(&mut self, index: u32) -> Result<(), MapsError> {
         let zeroes = aya::maps::PerCpuValues::try_from(vec![[0; detail::CELLS]; self.cpus])
-            .map_err(|error| MapsError::Map { name: "DETAIL", source: error.into() })?;
+            .map_err(|error| MapsError::Map {
+                name: "DETAIL",
+                source: error.into(),
+            })?;
         named("DETAIL", self.detail.set(index, zeroes, 0))
     }
 
@@ -214,7 +243,10 @@ impl Maps {
     pub(super) fn remove_process(&mut self, key: &ProcessKey) -> Result<(), MapsError> {
         match self.processes.remove(&Shared(*key)) {
             Ok(()) | Err(MapError::KeyNotFound) => Ok(()),
-            Err(source) => Err(MapsError::Map { name: "PROCESSES", source }),
+            Err(source) => Err(MapsError::Map {
+                name: "PROCESSES",
+                source,
+            }),
         }
     }
 

@@ -12,7 +12,11 @@ mod read;
 pub mod shapes;
 mod slots;
 
-use std::{collections::HashSet, os::fd::{AsFd, BorrowedFd}, time::Instant};
+use std::{
+    collections::HashSet,
+    os::fd::{AsFd, BorrowedFd},
+    time::Instant,
+};
 
 use aya::Ebpf;
 use tracer_ebpf::abi::Config;
@@ -26,7 +30,10 @@ use crate::{
     plan::{Event, Kind, ProbePlan},
     snapshot::Snapshot,
     source::Source,
-    sysfs::{device::{Device, Topology}, uevent::UeventListener},
+    sysfs::{
+        device::{Device, Topology},
+        uevent::UeventListener,
+    },
     units::DevId,
 };
 
@@ -82,13 +89,22 @@ impl LiveSource {
     /// When the kernel refuses the maps, or an event without which nothing
     /// can be counted.
     pub fn start(options: LiveOptions) -> Result<Self, LiveError> {
-        let LiveOptions { plan, config, mut read_topology, pick_detailed } = options;
+        let LiveOptions {
+            plan,
+            config,
+            mut read_topology,
+            pick_detailed,
+        } = options;
         // Listening before looking: nothing that changes in between is missed.
         let uevents = UeventListener::new().ok();
         let topology = read_topology().map_err(LiveError::Topology)?;
         let wanted = pick_detailed(&topology);
         let cpus = aya::util::nr_cpus().unwrap_or(1);
-        let sizes = Sizes::new(topology.devices.len(), wanted.as_ref().map(HashSet::len), cpus);
+        let sizes = Sizes::new(
+            topology.devices.len(),
+            wanted.as_ref().map(HashSet::len),
+            cpus,
+        );
         let mut ebpf = object::open(&plan.layout, &config, sizes)?;
         let mut maps = Maps::take(&mut ebpf)?;
         let mut slots = Slots::new(&mut maps, sizes.slots, sizes.details)?;
@@ -152,7 +168,9 @@ impl LiveSource {
         if there || !remap_needed(&self.topology) {
             return Ok(());
         }
-        let planned = attachments(&self.plan).into_iter().find(|(planned, _)| *planned == event);
+        let planned = attachments(&self.plan)
+            .into_iter()
+            .find(|(planned, _)| *planned == event);
         match planned {
             Some((event, kinds)) => self.attach(event, &kinds),
             None => Ok(()),
@@ -176,7 +194,8 @@ impl Source for LiveSource {
         if told || changed || made || self.looked_again {
             self.topology = topology;
             let wanted = (self.pick_detailed)(&self.topology);
-            self.slots.follow(&mut self.maps, &self.topology, wanted.as_ref())?;
+            self.slots
+                .follow(&mut self.maps, &self.topology, wanted.as_ref())?;
             self.attach_remap_if_needed()?;
             // Once more at the next call: a slot is freed at the second look.
             self.looked_again = told || changed || made;
@@ -201,13 +220,20 @@ impl Source for LiveSource {
         kinds.sort_unstable();
         kinds.dedup();
         let kinds: Vec<String> = kinds.iter().map(ToString::to_string).collect();
-        format!("live, {} programs by {}", self.attached.len(), kinds.join(" and "))
+        format!(
+            "live, {} programs by {}",
+            self.attached.len(),
+            kinds.join(" and ")
+        )
     }
 }
 
 /// What the plan wants attached, and in which ways.
 fn attachments(plan: &ProbePlan) -> Vec<(Event, Vec<Kind>)> {
-    let wanted = plan.events.iter().filter(|event| event.not_wanted.is_none());
+    let wanted = plan
+        .events
+        .iter()
+        .filter(|event| event.not_wanted.is_none());
     wanted
         .map(|event| {
             let kinds = event.candidates.iter().map(|candidate| candidate.kind);
@@ -220,7 +246,10 @@ fn attachments(plan: &ProbePlan) -> Vec<(Event, Vec<Kind>)> {
 /// then not queued a second time (KERNEL: drivers/md/raid0.c, md-linear.c).
 fn remap_needed(topology: &Topology) -> bool {
     let level = |device: &Device| {
-        device.md.as_ref().is_some_and(|md| matches!(md.level.as_str(), "raid0" | "linear"))
+        device
+            .md
+            .as_ref()
+            .is_some_and(|md| matches!(md.level.as_str(), "raid0" | "linear"))
     };
     topology.devices.values().any(level)
 }

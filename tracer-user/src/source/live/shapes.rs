@@ -26,7 +26,12 @@ pub fn shapes() -> Vec<Config> {
     for by_process in [0, 1] {
         for bio_latency in [0, 1] {
             for log in [0, 1] {
-                shapes.push(Config { by_process, bio_latency, log, _pad: 0 });
+                shapes.push(Config {
+                    by_process,
+                    bio_latency,
+                    log,
+                    _pad: 0,
+                });
             }
         }
     }
@@ -38,14 +43,22 @@ pub fn shapes() -> Vec<Config> {
 /// # Errors
 /// When not even the maps can be made.
 pub fn load(plan: &ProbePlan, config: Config) -> Result<Vec<Loaded>, object::ObjectError> {
-    let sizes = Sizes { slots: 64, details: 1 };
+    let sizes = Sizes {
+        slots: 64,
+        details: 1,
+    };
     let mut ebpf = object::open(&plan.layout, &config, sizes)?;
     let mut loaded = Vec::new();
     for event in &plan.events {
         for candidate in &event.candidates {
             let (event, kind) = (event.event, candidate.kind);
             let outcome = attach::load_only(&mut ebpf, event, kind);
-            loaded.push(Loaded { event, kind, config, outcome });
+            loaded.push(Loaded {
+                event,
+                kind,
+                config,
+                outcome,
+            });
         }
     }
     Ok(loaded)

@@ -55,7 +55,15 @@ pub(super) struct Assigned {
 
 impl Assigned {
     fn new(key: RowKey, disk: Option<DevId>, owner: SlotOwner) -> Self {
-        Self { key, disk, detail: None, owner, place: None, ranges: None, gone: false }
+        Self {
+            key,
+            disk,
+            detail: None,
+            owner,
+            place: None,
+            ranges: None,
+            gone: false,
+        }
     }
 }
 
@@ -85,7 +93,9 @@ impl Slots {
 
     /// Slots that count for a row, in use now.
     pub(super) fn assigned(&self) -> impl Iterator<Item = (u32, &Assigned)> {
-        self.assigned.iter().map(|(slot, assigned)| (*slot, assigned))
+        self.assigned
+            .iter()
+            .map(|(slot, assigned)| (*slot, assigned))
     }
 
     /// The device that a slot belongs to.
@@ -140,7 +150,10 @@ impl Slots {
     /// programs made for it.
     fn announce(&mut self, maps: &mut Maps, device: &Device) -> Result<(), MapsError> {
         let dev = device.id.to_kernel();
-        let key = RowKey { device: device.id, name: device.name.clone() };
+        let key = RowKey {
+            device: device.id,
+            name: device.name.clone(),
+        };
         let made: Vec<u32> = self
             .unnamed
             .iter()
@@ -152,13 +165,24 @@ impl Slots {
                 self.assign(slot, key.clone(), device, owner);
             }
         }
-        let flags = if device.request_based { FLAG_REQUEST_BASED } else { 0 };
+        let flags = if device.request_based {
+            FLAG_REQUEST_BASED
+        } else {
+            0
+        };
         match maps.device(dev)? {
             Some(entry) => self.renew(maps, device, entry, flags),
             None => {
-                let Some(slot) = maps.pop_free()? else { return Ok(()) };
+                let Some(slot) = maps.pop_free()? else {
+                    return Ok(());
+                };
                 let id = device.diskseq.unwrap_or(0);
-                let owner = SlotOwner { dev, flags, id, disk_name: [0; 32] };
+                let owner = SlotOwner {
+                    dev,
+                    flags,
+                    id,
+                    disk_name: [0; 32],
+                };
                 maps.set_owner(slot, owner)?;
                 self.assign(slot, key, device, owner);
                 maps.set_device(dev, DeviceSlot { slot, flags, id })
@@ -182,7 +206,14 @@ impl Slots {
         if entry.id == id && entry.flags == flags {
             return Ok(());
         }
-        maps.set_device(device.id.to_kernel(), DeviceSlot { slot: entry.slot, flags, id })
+        maps.set_device(
+            device.id.to_kernel(),
+            DeviceSlot {
+                slot: entry.slot,
+                flags,
+                id,
+            },
+        )
     }
 
     fn assign(&mut self, slot: u32, key: RowKey, device: &Device, owner: SlotOwner) {
@@ -209,7 +240,10 @@ impl Slots {
                 }
             };
             self.met.remove(&slot);
-            self.assigned.insert(slot, Assigned::new(RowKey { device: id, name }, None, owner));
+            self.assigned.insert(
+                slot,
+                Assigned::new(RowKey { device: id, name }, None, owner),
+            );
         }
     }
 
@@ -223,13 +257,23 @@ impl Slots {
     ) -> Result<(), MapsError> {
         let disk_slot = self.disk_slot(slot);
         let ranges = self.ranges(topology, slot);
-        let Some(assigned) = self.assigned.get_mut(&slot) else { return Ok(()) };
-        let Some(geometry) = place::geometry(topology, &assigned.key) else { return Ok(()) };
-        if assigned.detail.is_none() && wanted.is_none_or(|wanted| wanted.contains(&assigned.key.device)) {
+        let Some(assigned) = self.assigned.get_mut(&slot) else {
+            return Ok(());
+        };
+        let Some(geometry) = place::geometry(topology, &assigned.key) else {
+            return Ok(());
+        };
+        if assigned.detail.is_none()
+            && wanted.is_none_or(|wanted| wanted.contains(&assigned.key.device))
+        {
             assigned.detail = self.free_details.pop();
         }
         let detail = assigned.detail.map_or(0, |index| index + 1);
-        let place = Place { geometry, detail, disk_slot };
+        let place = Place {
+            geometry,
+            detail,
+            disk_slot,
+        };
         if assigned.place.is_none_or(|(_, current)| current != place) {
             let index = match assigned.place {
                 Some((index, _)) if index == first_place(slot) => index + 1,
@@ -265,10 +309,11 @@ impl Slots {
             return None;
         }
         let mut ranges = Ranges::default();
-        let partitions = topology
-            .devices
-            .values()
-            .filter(|device| device.partition.is_some_and(|p| p.disk == assigned.key.device));
+        let partitions = topology.devices.values().filter(|device| {
+            device
+                .partition
+                .is_some_and(|p| p.disk == assigned.key.device)
+        });
         let mut places = ranges.range.iter_mut();
         for device in partitions {
             let (Some(partition), Some(slot)) = (device.partition, self.slot_of(device.id)) else {
@@ -308,7 +353,9 @@ impl Slots {
     }
 
     fn free(&mut self, maps: &mut Maps, slot: u32, current: bool) -> Result<(), MapsError> {
-        let Some(assigned) = self.assigned.remove(&slot) else { return Ok(()) };
+        let Some(assigned) = self.assigned.remove(&slot) else {
+            return Ok(());
+        };
         if current {
             maps.remove_device(assigned.owner.dev)?;
         }
