@@ -2,6 +2,8 @@
 //!
 //! One way through: facts → plan → attach → source → snapshot → delta → views.
 
+pub mod geometry_spec;
+pub mod size;
 pub mod snapshot;
 pub mod source;
 pub mod sysfs;

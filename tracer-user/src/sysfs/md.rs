@@ -93,8 +93,14 @@ mod tests {
         let mut unreadable = Vec::new();
         let array = read(dir.path(), &mut unreadable).unwrap();
         assert_eq!(unreadable, Vec::<String>::new());
-        assert_eq!((array.raid_disks, array.raid_disks_before), (Some(10), Some(9)));
-        assert_eq!((array.chunk, array.chunk_before), (Some(Bytes(65536)), None));
+        assert_eq!(
+            (array.raid_disks, array.raid_disks_before),
+            (Some(10), Some(9))
+        );
+        assert_eq!(
+            (array.chunk, array.chunk_before),
+            (Some(Bytes(65536)), None)
+        );
         assert!(array.reshaping);
         let [spare, member] = array.components.as_slice() else {
             panic!("{:?}", array.components)
@@ -107,7 +113,8 @@ mod tests {
 
     #[test]
     fn inactive_arrays_have_no_level() {
-        let dir = expand("md/level =\nmd/raid_disks = 0\nmd/chunk_size = 0\nmd/array_state = inactive\n");
+        let dir =
+            expand("md/level =\nmd/raid_disks = 0\nmd/chunk_size = 0\nmd/array_state = inactive\n");
         let array = read(dir.path(), &mut Vec::new()).unwrap();
         assert_eq!(array.level, "");
         assert_eq!(array.chunk, None);

@@ -83,7 +83,10 @@ mod tests {
              31 27 0:44 /sub /srv/my\\040data rw - btrfs /dev/sda2 rw\n",
         );
         let data = mounts.at(Path::new("/srv/my data")).unwrap();
-        assert_eq!((data.fs_type.as_str(), data.source.as_str()), ("btrfs", "/dev/sda2"));
+        assert_eq!(
+            (data.fs_type.as_str(), data.source.as_str()),
+            ("btrfs", "/dev/sda2")
+        );
         assert_eq!(mounts.at(Path::new("/srv")), None);
         let holding = mounts.holding(Path::new("/srv/my data/a/b")).unwrap();
         assert_eq!(holding, data);

@@ -84,7 +84,12 @@ fn next_start(check: &StartCheck) -> String {
     };
     match check.next_mib_aligned_sector {
         Some(better) if better != next => {
-            format!("next aligned start: sector {}, better {}{}", next.0, better.0, mib(better))
+            format!(
+                "next aligned start: sector {}, better {}{}",
+                next.0,
+                better.0,
+                mib(better)
+            )
         }
         _ => format!("next aligned start: sector {}{}", next.0, mib(next)),
     }

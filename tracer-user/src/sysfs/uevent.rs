@@ -74,9 +74,12 @@ mod tests {
 
     #[test]
     fn only_block_devices_count() {
-        let message = b"change@/devices/virtual/block/md0\0ACTION=change\0SUBSYSTEM=block\0SEQNUM=4\0";
+        let message =
+            b"change@/devices/virtual/block/md0\0ACTION=change\0SUBSYSTEM=block\0SEQNUM=4\0";
         assert!(is_block(message));
-        assert!(!is_block(b"add@/module/block\0ACTION=add\0SUBSYSTEM=module\0"));
+        assert!(!is_block(
+            b"add@/module/block\0ACTION=add\0SUBSYSTEM=module\0"
+        ));
         assert!(!is_block(b""));
     }
 
