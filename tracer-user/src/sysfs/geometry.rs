@@ -215,15 +215,16 @@ fn alignment(
 /// mere mismatch of chunks too: where the components' data begin, against
 /// their own physical blocks. A chunk is a multiple of the block, so position
 /// s of the array lies at data offset + s, modulo the block, on any component.
-/// `None` where components disagree, or one is not known.
+/// Components of smaller blocks have no say. `None` where components
+/// disagree, or one is not known.
 fn components_alignment(p: Bytes, components: &[Component]) -> Option<Bytes> {
-    let mut offsets = components.iter().map(|component| {
+    let of_this_block = components
+        .iter()
+        .filter(|component| component.physical_block.is_none_or(|own| own == p));
+    let mut offsets = of_this_block.map(|component| {
+        component.physical_block?;
         let a = component.alignment_offset?;
-        let own_p = component.physical_block?;
-        // A component of smaller blocks has no grid of the larger size of its
-        // own: its first byte is taken for the grid's.
-        let a = if own_p == p { a.0 } else { 0 };
-        Some(distance(component.data_offset?.bytes().0, a, p.0))
+        Some(distance(component.data_offset?.bytes().0, a.0, p.0))
     });
     let first = offsets.next()??;
     offsets

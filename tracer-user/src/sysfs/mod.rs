@@ -26,4 +26,4 @@ pub use root::{SysRoot, SysfsError};
 
 #[cfg(test)]
 #[path = "../../tests/support/tree.rs"]
-mod tree;
+pub(crate) mod tree;

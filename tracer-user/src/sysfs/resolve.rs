@@ -19,8 +19,6 @@ use crate::units::DevId;
 
 /// How many near names an error offers.
 const NEAREST: usize = 3;
-/// Names less alike than this (0 to 1) are not offered.
-const LIKE_ENOUGH: f64 = 0.6;
 
 /// Looks up device names in a topology.
 #[derive(Clone, Debug)]
@@ -227,16 +225,13 @@ impl Lookup<'_> {
             .file_name()
             .and_then(|last| last.to_str())
             .unwrap_or(name);
-        let mut near: Vec<(f64, &str)> = self
-            .topology
-            .devices
-            .values()
+        let devices = self.topology.devices.values();
+        let mut near: Vec<(usize, &str)> = devices
             .flat_map(|device| [Some(device.name.as_str()), device.dm_name.as_deref()])
             .flatten()
-            .map(|known| (strsim::jaro_winkler(wanted, known), known))
-            .filter(|(likeness, _)| *likeness >= LIKE_ENOUGH)
+            .filter_map(|known| Some((unlikeness(wanted, known)?, known)))
             .collect();
-        near.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+        near.sort_unstable();
         ResolveError::NotFound {
             name: name.to_owned(),
             nearest: near
@@ -299,6 +294,15 @@ fn trim(name: &str) -> &str {
         "" => name,
         trimmed => trimmed,
     }
+}
+
+/// How many letters to change; `None` for a name too unlike to be offered.
+fn unlikeness(wanted: &str, known: &str) -> Option<usize> {
+    let letters = strsim::damerau_levenshtein(wanted, known);
+    // A volume is often asked for by the end of its name.
+    let part = wanted.len() >= 3 && known.contains(wanted);
+    let most = (wanted.chars().count() / 2).max(1);
+    (part || letters <= most).then_some(letters)
 }
 
 fn nearest_clause(nearest: &[String]) -> String {

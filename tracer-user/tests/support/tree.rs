@@ -13,7 +13,7 @@ use tempfile::TempDir;
 ///
 /// # Panics
 /// On a line of any other form, or where the directory cannot be written.
-pub fn expand(text: &str) -> TempDir {
+pub(crate) fn expand(text: &str) -> TempDir {
     let dir = tempfile::tempdir().expect("a temporary directory");
     for line in text.lines() {
         let line = line.trim();
