@@ -130,9 +130,9 @@ al., mis. p50, p99 = await in ms of aligned, of misaligned requests.
 ";
 
 const FOOT: &str = "
-Units: MB = 1,000,000 bytes, KiB = 1024 bytes; every device counts what reached
-that device, so rows are not to be added up; a disk's row holds its partitions'.
-Next: `iotrace stack` shows where each layer starts, `iotrace doctor` says how to
+Units: MB = 1,000,000 bytes, KiB = 1024 bytes. Every row counts what reached
+that device; rows are not to be added up, and a disk's holds its partitions'.
+Next: `iotrace stack` shows where each layer starts, `iotrace doctor` how to
 repair it, `iotrace --by process` who writes.
 ";
 
