@@ -3,4 +3,5 @@
 //! Must not parse command lines, and must not write anywhere but to the
 //! writer handed in.
 
+pub mod live;
 pub mod probe;

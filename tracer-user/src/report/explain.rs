@@ -96,14 +96,14 @@ fn misaligned_writes(device: &DeviceFigures) -> Option<Finding> {
     }
     let mut text = how_many(&device.write, "write", device);
     text.push_str(&format!(
-        ": {} only partly written; ",
-        counted(physical.partial_blocks, "block")
+        ": {}, each {} a read-modify-write. ",
+        counted(physical.partial_blocks, "partly written block"),
+        if on_a_drive(device) {
+            "costs the drive"
+        } else {
+            "may cost the devices below"
+        },
     ));
-    text.push_str(if on_a_drive(device) {
-        "each costs the drive a read-modify-write. "
-    } else {
-        "each may cost a read-modify-write below. "
-    });
     text.push_str(&why(device));
     Some(Finding::new(Weight::Cost, text))
 }
@@ -116,7 +116,7 @@ fn misaligned_reads(device: &DeviceFigures) -> Option<Finding> {
     })
 }
 
-/// `3 of 3 writes (100%) misaligned to the 4096-byte physical block (normal: 0%)`
+/// `3 of 3 writes (100%; normal: 0%) misaligned to the 4096-byte physical block`
 fn how_many(op: &Op, noun: &str, device: &DeviceFigures) -> String {
     let share = if noun == "write" {
         device.rates.misaligned_write_share
@@ -128,7 +128,7 @@ fn how_many(op: &Op, noun: &str, device: &DeviceFigures) -> String {
         |block| format!("{}-byte physical block", block.0),
     );
     format!(
-        "{} of {} ({}%) misaligned to the {block} (normal: 0%)",
+        "{} of {} ({}%; normal: 0%) misaligned to the {block}",
         count(op.physical.misaligned),
         counted(op.physical.aligned + op.physical.misaligned, noun),
         percent(share),
