@@ -55,16 +55,19 @@ pub enum ResolveError {
     #[error(
         "{} is neither a block device nor a mount point{}",
         path.display(),
-        mount_clause(mount.as_ref())
+        mount_clause(mount.as_deref())
     )]
-    NotADevice { path: PathBuf, mount: Option<Mount> },
+    NotADevice {
+        path: PathBuf,
+        mount: Option<Box<Mount>>,
+    },
     #[error(
         "{} is mounted from {:?} ({}), which is no block device",
         mount.point.display(),
         mount.source,
         mount.fs_type
     )]
-    NoDeviceBelow { mount: Mount },
+    NoDeviceBelow { mount: Box<Mount> },
     #[error("cannot read {}", path.display())]
     Io {
         path: PathBuf,
@@ -171,7 +174,7 @@ impl Lookup<'_> {
             Some(mount) => self.by_mount(mount),
             None => Err(ResolveError::NotADevice {
                 path: path.to_owned(),
-                mount: self.mounts.holding(&real).cloned(),
+                mount: self.mounts.holding(&real).cloned().map(Box::new),
             }),
         }
     }
@@ -199,11 +202,11 @@ impl Lookup<'_> {
                 self.by_path(Path::new(source))
             }
             None => Err(ResolveError::NoDeviceBelow {
-                mount: mount.clone(),
+                mount: Box::new(mount.clone()),
             }),
         };
         let below = below.map_err(|_any| ResolveError::NoDeviceBelow {
-            mount: mount.clone(),
+            mount: Box::new(mount.clone()),
         })?;
         Ok(self.btrfs_siblings(&below).unwrap_or(below))
     }
@@ -298,11 +301,12 @@ fn trim(name: &str) -> &str {
 
 /// How many letters to change; `None` for a name too unlike to be offered.
 fn unlikeness(wanted: &str, known: &str) -> Option<usize> {
-    let letters = strsim::damerau_levenshtein(wanted, known);
-    // A volume is often asked for by the end of its name.
+    /// Of 1, at which both are the same; `sdc` and `sda` have 0.82.
+    const LIKE_ENOUGH: f64 = 0.7;
+    // A volume is often asked for by a part of its name.
     let part = wanted.len() >= 3 && known.contains(wanted);
-    let most = (wanted.chars().count() / 2).max(1);
-    (part || letters <= most).then_some(letters)
+    (part || strsim::jaro_winkler(wanted, known) >= LIKE_ENOUGH)
+        .then(|| strsim::damerau_levenshtein(wanted, known))
 }
 
 fn nearest_clause(nearest: &[String]) -> String {

@@ -151,7 +151,7 @@ fn what_stands_for_no_device_is_told_apart() {
         ("", "no block device \"\" (lsblk lists all)"),
         (
             "{}/dev/sdc",
-            "no block device \"{}/dev/sdc\": nearest are sda, sdb (lsblk lists all)",
+            "no block device \"{}/dev/sdc\": nearest are sda, sdb, sda1 (lsblk lists all)",
         ),
         (
             "{}/mnt",
