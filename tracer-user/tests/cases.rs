@@ -261,6 +261,11 @@ fn p4_old_reports_of_large_drives() {
         }
     );
     assert_eq!(inside.notes("sda"), "");
+    // The array begins where its components do: 3584 past the drive's blocks.
+    let array = inside.device("md0").geometry;
+    assert_eq!(array.physical_block, Some(Bytes(4096)));
+    assert_eq!(array.alignment_offset, Some(Bytes(512)));
+    assert_eq!(inside.writes("md0").off_grid, 2);
 }
 
 #[test]

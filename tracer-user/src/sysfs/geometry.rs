@@ -203,6 +203,10 @@ fn alignment(
     components: &[Component],
 ) -> Option<Bytes> {
     let p = physical_block?;
+    if limits.physical_block.is_some_and(|reported| reported < p) {
+        // What the kernel reports is for the smaller block.
+        return components_alignment(p, components);
+    }
     match limits.alignment_offset {
         Some(AlignmentOffset::Bytes(a)) => Some(Bytes(a.0.checked_rem(p.0)?)),
         Some(AlignmentOffset::Inconsistent) => components_alignment(p, components),

@@ -245,3 +245,7 @@ fn binary(bytes: Bytes) -> String {
             |(unit, shift)| format!("{} {unit}", bytes.0 >> shift),
         )
 }
+
+#[cfg(test)]
+#[path = "notes_tests.rs"]
+mod tests;

@@ -50,6 +50,8 @@ pub enum ResolveError {
         nearest_clause(nearest)
     )]
     NotFound { name: String, nearest: Vec<String> },
+    #[error("{name} is a path that the kernel hides below a multipath disk{}", head_clause(head.as_deref()))]
+    Hidden { name: String, head: Option<String> },
     #[error("{} is block device {device}, which is not in sysfs", path.display())]
     NotListed { path: PathBuf, device: DevId },
     #[error(
@@ -113,6 +115,9 @@ impl Lookup<'_> {
         let name = trim(name);
         if let Some(id) = self.by_name(name) {
             return Ok(vec![id]);
+        }
+        if let Some(hidden) = self.hidden(name) {
+            return Err(hidden);
         }
         if name.starts_with(['/', '.']) {
             return self.by_path(Path::new(name));
@@ -223,6 +228,18 @@ impl Lookup<'_> {
         })
     }
 
+    fn hidden(&self, name: &str) -> Option<ResolveError> {
+        let plain = Path::new(name).strip_prefix(self.dev);
+        let plain = plain.ok().and_then(Path::to_str).unwrap_or(name);
+        let mut disks = self.topology.hidden.iter();
+        let disk = disks.find(|disk| disk.name == plain)?;
+        let head = disk.head.and_then(|id| self.topology.devices.get(&id));
+        Some(ResolveError::Hidden {
+            name: disk.name.clone(),
+            head: head.map(|head| head.name.clone()),
+        })
+    }
+
     fn not_found(&self, name: &str) -> ResolveError {
         let wanted = Path::new(name)
             .file_name()
@@ -315,6 +332,10 @@ fn nearest_clause(nearest: &[String]) -> String {
         [one] => format!(": nearest is {one}"),
         several => format!(": nearest are {}", several.join(", ")),
     }
+}
+
+fn head_clause(head: Option<&str>) -> String {
+    head.map_or_else(String::new, |head| format!(": ask for {head}"))
 }
 
 fn mount_clause(mount: Option<&Mount>) -> String {
