@@ -93,7 +93,9 @@ pub struct Layout {
     pub classic_bio_queue: ClassicRecord,
     pub classic_bio_remap: ClassicRecord,
     pub classic_split: ClassicRecord,
-    pub _pad: [u16; 2],
+    /// `MQ_RQ_IDLE` of `enum mq_rq_state`.
+    pub request_idle_state: u16,
+    pub _pad: u16,
 }
 
 /// Offsets in one classic tracepoint's record.
@@ -183,7 +185,8 @@ impl Layout {
         classic_bio_queue: ClassicRecord::NONE,
         classic_bio_remap: ClassicRecord::NONE,
         classic_split: ClassicRecord::NONE,
-        _pad: [0; 2],
+        request_idle_state: 0,
+        _pad: 0,
     };
 }
 
@@ -195,11 +198,9 @@ pub struct Config {
     pub by_process: u32,
     /// Time bios of bio-based devices that were asked for.
     pub bio_latency: u32,
-    /// Find the partition of an IO by its sector in `PARTITIONS`: needed where
-    /// neither request nor bio names it.
-    pub partitions_by_range: u32,
     /// Print each event through aya-log (`--bpf-log`).
     pub log: u32,
+    pub _pad: u32,
 }
 
 /// The value of `DEVICES`, keyed by the kernel's `dev_t`.
@@ -346,6 +347,9 @@ pub mod lost {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lost {
     pub cells: [u64; lost::CELLS],
+    /// Slots that the programs made by themselves: no loss, but user space
+    /// has owners to look up when it changes.
+    pub slots_made: u64,
 }
 
 const _: () = {

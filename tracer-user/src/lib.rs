@@ -4,7 +4,11 @@
 
 pub mod commands;
 pub mod delta;
+pub mod facts;
+pub mod geometry_spec;
+pub mod plan;
 pub mod report;
+pub mod size;
 pub mod snapshot;
 pub mod source;
 pub mod sysfs;

@@ -1,9 +1,10 @@
-//! What each subcommand does, from its options to its exit.
+//! What the subcommands do, apart from the reading of their arguments.
 //!
-//! Must not parse arguments. The only room for `anyhow`: here errors meet the
-//! person who reads them.
+//! Must not parse command lines. The only room for `anyhow`: here errors meet
+//! the person who reads them.
 
 pub mod live;
+pub mod probe;
 pub mod schema;
 
 use std::io;

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use tracer_ebpf::{
-    bins::{LATENCY_BINS, POWER_BINS, REMAINDER_BINS, power_bin_le, remainder_unit},
+    bins::{LATENCY_BINS, POWER_BINS, REMAINDER_BINS, power_bin_le, remainder_shift},
     cells::detail,
 };
 
@@ -100,10 +100,9 @@ impl Boundary {
 fn remainders(cells: &Detail, geometry: &Geometry) -> Option<Vec<RemainderBin>> {
     let physical = geometry.physical_block?.0;
     let logical = geometry.logical_block.map_or(SECTOR_BYTES, |block| block.0);
-    let unit = remainder_unit(physical, logical);
-    let bins = usize::try_from(physical.div_ceil(unit)).map_or(REMAINDER_BINS, |bins| {
-        bins.clamp(1, REMAINDER_BINS)
-    });
+    let unit = 1 << remainder_shift(physical, logical);
+    let bins = usize::try_from(physical.div_ceil(unit))
+        .map_or(REMAINDER_BINS, |bins| bins.clamp(1, REMAINDER_BINS));
     let (reads, writes) = cells[detail::REMAINDER..][..2 * REMAINDER_BINS].split_at(REMAINDER_BINS);
     Some(
         (0u64..)
@@ -165,9 +164,8 @@ impl<'a> LatencyBins<'a> {
 
     /// Reads and writes together.
     pub(super) fn both(&self) -> Latency {
-        let sum = |a: &[u64], b: &[u64]| -> Vec<u64> {
-            a.iter().zip(b).map(|(a, b)| a + b).collect()
-        };
+        let sum =
+            |a: &[u64], b: &[u64]| -> Vec<u64> { a.iter().zip(b).map(|(a, b)| a + b).collect() };
         Latency {
             aligned: Quantiles::from_bins(&sum(self.0[0], self.0[2])),
             misaligned: Quantiles::from_bins(&sum(self.0[1], self.0[3])),

@@ -25,11 +25,9 @@ impl Known {
             .filter(|id| !now.devices.contains_key(id))
             .copied()
             .collect();
-        self.topology.devices.extend(
-            now.devices
-                .iter()
-                .map(|(&id, device)| (id, device.clone())),
-        );
+        self.topology
+            .devices
+            .extend(now.devices.iter().map(|(&id, device)| (id, device.clone())));
     }
 
     /// All devices, those that are gone among them.

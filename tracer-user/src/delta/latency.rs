@@ -119,7 +119,10 @@ mod tests {
 
     #[test]
     fn nothing_and_the_open_bin_have_no_percentile() {
-        assert_eq!(Quantiles::from_bins(&[0; LATENCY_BINS]), Quantiles::default());
+        assert_eq!(
+            Quantiles::from_bins(&[0; LATENCY_BINS]),
+            Quantiles::default()
+        );
         let mut bins = [0; LATENCY_BINS];
         bins[LATENCY_BINS - 1] = 3;
         let q = Quantiles::from_bins(&bins);

@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tracer_ebpf::{
     cells::{
-        CELLS, DISCARD, READ_BYTES, READ_PARTIAL_BLOCKS, SECURE_ERASE, TAIL_CELLS,
-        TAIL_FULL_BYTES, TAIL_PARTIAL_BLOCKS, TAIL_PARTIAL_BYTES, TAIL_PLAIN_BYTES, WRITE,
-        WRITE_TAIL, WRITE_ZEROES, joint_cell, read_cell,
+        CELLS, DISCARD, READ_BYTES, READ_PARTIAL_BLOCKS, SECURE_ERASE, TAIL_CELLS, TAIL_FULL_BYTES,
+        TAIL_PARTIAL_BLOCKS, TAIL_PARTIAL_BYTES, TAIL_PLAIN_BYTES, WRITE, WRITE_TAIL, WRITE_ZEROES,
+        joint_cell, read_cell,
     },
     classify,
 };

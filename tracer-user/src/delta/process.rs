@@ -94,7 +94,11 @@ pub(super) fn processes(
                 .then(|| ProcessFigures::new(device, &row.key, &cells, length))
         })
         .collect();
-    figures.sort_by(|a, b| order(b).cmp(&order(a)).then_with(|| a.identity().cmp(&b.identity())));
+    figures.sort_by(|a, b| {
+        order(b)
+            .cmp(&order(a))
+            .then_with(|| a.identity().cmp(&b.identity()))
+    });
     figures
 }
 
@@ -178,7 +182,9 @@ fn difference(before: Option<&ProcessCells>, after: &ProcessCells) -> ProcessCel
         read_misaligned: after.read_misaligned.saturating_sub(before.read_misaligned),
         write_requests: after.write_requests.saturating_sub(before.write_requests),
         write_bytes: after.write_bytes.saturating_sub(before.write_bytes),
-        write_misaligned: after.write_misaligned.saturating_sub(before.write_misaligned),
+        write_misaligned: after
+            .write_misaligned
+            .saturating_sub(before.write_misaligned),
         write_partial_blocks: after
             .write_partial_blocks
             .saturating_sub(before.write_partial_blocks),

@@ -86,10 +86,7 @@ impl StripeShares {
 
 fn misaligned_share(op: &Op) -> Option<f64> {
     let physical = &op.physical;
-    ratio(
-        physical.misaligned,
-        physical.aligned + physical.misaligned,
-    )
+    ratio(physical.misaligned, physical.aligned + physical.misaligned)
 }
 
 fn chunk_crossing_share(read: &Op, write: &Op) -> Option<f64> {

@@ -56,7 +56,9 @@ impl Selection {
             let lies_on = Edges::lies_on(topology);
             let mut ids = lies_on.reach(&self.asked);
             ids.extend(lies_on.turned().reach(&self.asked));
-            ids.iter().filter_map(|id| topology.devices.get(id)).collect()
+            ids.iter()
+                .filter_map(|id| topology.devices.get(id))
+                .collect()
         };
         tree(shown, topology)
     }
@@ -218,7 +220,13 @@ fn listing_order(a: &Device, b: &Device) -> Ordering {
 fn natural_key(name: &str) -> (&str, usize, &str, Option<u64>, &str) {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = name.get(stem.len()..).and_then(|n| n.parse().ok());
-    (stem.get(..2).unwrap_or(stem), stem.len(), stem, number, name)
+    (
+        stem.get(..2).unwrap_or(stem),
+        stem.len(),
+        stem,
+        number,
+        name,
+    )
 }
 
 #[cfg(test)]
@@ -227,7 +235,14 @@ mod tests {
     use crate::report::testing::{device, partition, raid_topology, topology};
 
     fn listed(topology: &Topology, asked: &[&str]) -> Vec<String> {
-        let find = |name: &str| topology.devices.values().find(|d| d.name == name).unwrap().id;
+        let find = |name: &str| {
+            topology
+                .devices
+                .values()
+                .find(|d| d.name == name)
+                .unwrap()
+                .id
+        };
         Selection::new(asked.iter().map(|name| find(name)))
             .places(topology)
             .iter()
@@ -244,8 +259,15 @@ mod tests {
         assert_eq!(
             listed(&topology, &[]),
             [
-                "dm-0", "dm-1", "  md127", "    sda", "      sda1", "      sda2", "    sdb",
-                "      sdb1", "loop0"
+                "dm-0",
+                "dm-1",
+                "  md127",
+                "    sda",
+                "      sda1",
+                "      sda2",
+                "    sdb",
+                "      sdb1",
+                "loop0"
             ]
         );
     }

@@ -33,7 +33,13 @@ fn a_disk_holds_its_own_row_and_its_partitions() {
     assert_eq!(sda.write.physical.partial_blocks, 600);
     assert_eq!(find(&interval.devices, "sda1").write.requests, 300);
     assert_eq!(find(&interval.devices, "sda2").read.requests, 120);
-    let remainders = sda.histograms.as_ref().unwrap().remainder_bytes.as_ref().unwrap();
+    let remainders = sda
+        .histograms
+        .as_ref()
+        .unwrap()
+        .remainder_bytes
+        .as_ref()
+        .unwrap();
     assert_eq!((remainders[2].bytes, remainders[2].writes), (1024, 300));
 }
 
@@ -51,7 +57,10 @@ fn rates_shares_and_percentiles() {
     assert_eq!(sda1.write.chunk, None);
     let await_time = sda1.write.latency_seconds.unwrap();
     let bin = tracer_ebpf::bins::latency_bin(14_000_000);
-    assert_eq!(await_time.misaligned.p50, Some(latency_bin_le_ns(bin) as f64 / 1e9));
+    assert_eq!(
+        await_time.misaligned.p50,
+        Some(latency_bin_le_ns(bin) as f64 / 1e9)
+    );
     assert_eq!(await_time.aligned, Quantiles::default());
     // No queue of the bench keeps the time of issue.
     assert_eq!(sda1.write.device_latency_seconds, None);
@@ -131,7 +140,10 @@ fn an_interval_of_no_length_has_no_rates() {
     let mut bench = busy_bench();
     bench.snapshot.elapsed = Duration::ZERO;
     let interval = meter_of(&bench, true).interval(bench.snapshot);
-    assert_eq!(find(&interval.devices, "sda1").rates.writes_per_second, None);
+    assert_eq!(
+        find(&interval.devices, "sda1").rates.writes_per_second,
+        None
+    );
     assert_eq!(interval.processes.unwrap()[0].writes_per_second, None);
 }
 
@@ -139,7 +151,10 @@ fn an_interval_of_no_length_has_no_rates() {
 fn who_wrote() {
     let processes = busy().processes.unwrap();
     let first = &processes[0];
-    assert_eq!((first.command.as_str(), first.pid, first.cgroup), ("postgres", 42, Some(4711)));
+    assert_eq!(
+        (first.command.as_str(), first.pid, first.cgroup),
+        ("postgres", 42, Some(4711))
+    );
     assert_eq!(first.write.partial_stripe, None);
     let second = &processes[1];
     assert_eq!((second.device.as_str(), second.cgroup), ("sda1", None));
@@ -147,7 +162,12 @@ fn who_wrote() {
 }
 
 fn parts_add_up(device: &DeviceFigures) {
-    let mut ops = vec![&device.read, &device.write, &device.discard, &device.secure_erase];
+    let mut ops = vec![
+        &device.read,
+        &device.write,
+        &device.discard,
+        &device.secure_erase,
+    ];
     ops.extend(&device.write_zeroes);
     for op in ops {
         let p = op.physical;
@@ -169,7 +189,11 @@ fn parts_add_up(device: &DeviceFigures) {
 /// The counts that must add up over intervals, of every device.
 fn totals(interval: &Interval) -> Vec<(String, Vec<u64>)> {
     let counts = |device: &DeviceFigures| {
-        let mut counts = vec![device.flush.requests, device.other.requests(), device.splits];
+        let mut counts = vec![
+            device.flush.requests,
+            device.other.requests(),
+            device.splits,
+        ];
         for op in [&device.read, &device.write, &device.discard] {
             counts.extend([op.requests, op.bytes, op.physical.misaligned]);
             counts.push(op.physical.partial_blocks);
@@ -184,7 +208,9 @@ fn totals(interval: &Interval) -> Vec<(String, Vec<u64>)> {
         .collect()
 }
 
-const NAMES: [&str; 8] = ["sda", "sda1", "sda2", "sdb", "sdb1", "md127", "dm-0", "loop0"];
+const NAMES: [&str; 8] = [
+    "sda", "sda1", "sda2", "sdb", "sdb1", "md127", "dm-0", "loop0",
+];
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]

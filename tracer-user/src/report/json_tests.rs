@@ -76,11 +76,26 @@ fn the_schema_refuses_what_a_line_is_not() {
     let line: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     assert!(validator.is_valid(&line));
     for pointer in ["/devices/0", "/devices/0/write", "/devices/0/geometry", ""] {
-        let keys: Vec<String> = line.pointer(pointer).unwrap().as_object().unwrap().keys().cloned().collect();
+        let keys: Vec<String> = line
+            .pointer(pointer)
+            .unwrap()
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect();
         for key in keys {
             let mut broken = line.clone();
-            broken.pointer_mut(pointer).unwrap().as_object_mut().unwrap().remove(&key);
-            assert!(!validator.is_valid(&broken), "{pointer}/{key} may be missing");
+            broken
+                .pointer_mut(pointer)
+                .unwrap()
+                .as_object_mut()
+                .unwrap()
+                .remove(&key);
+            assert!(
+                !validator.is_valid(&broken),
+                "{pointer}/{key} may be missing"
+            );
         }
     }
 }

@@ -7,7 +7,7 @@ use tracer_ebpf::{
     abi::{ProcessCells, ProcessKey},
     bins::{
         LATENCY_BINS, POWER_BINS, REMAINDER_BINS, grain_bin, latency_bin, power_bin, remainder_bin,
-        remainder_unit,
+        remainder_shift,
     },
     cells::{CELLS, detail, each_cell},
     classify::{self, Physical, classify},
@@ -15,9 +15,11 @@ use tracer_ebpf::{
 };
 
 use crate::{
-    delta::Start,
     snapshot::{Lost, ProcessRow, Row, RowKey, Snapshot, Unknown},
-    sysfs::device::{Device, Geometry, Kind, Limits, Partition, Topology},
+    sysfs::{
+        device::{Device, Geometry, Kind, Limits, Partition, Topology},
+        start::check_all,
+    },
     units::{Bytes, DevId, Sectors},
 };
 
@@ -34,21 +36,24 @@ pub(crate) fn device(name: &str, major: u32, minor: u32) -> Device {
         name: name.to_owned(),
         kind,
         partition: None,
-        size: Sectors(1 << 31),
+        size: Some(Sectors(1 << 31)),
         diskseq: None,
         request_based: kind == Kind::Disk,
         limits: Limits::default(),
         md: None,
         dm_name: None,
         dm_uuid: None,
+        model: None,
         members: Vec::new(),
         holders: Vec::new(),
+        overridden: None,
         geometry: Geometry {
             logical_block: Some(Bytes(512)),
             physical_block: Some(Bytes(4096)),
             alignment_offset: Some(Bytes(0)),
             ..Geometry::default()
         },
+        start_checks: Vec::new(),
         notes: Vec::new(),
         unreadable: Vec::new(),
     }
@@ -64,6 +69,7 @@ pub(crate) fn partition(
 ) -> Device {
     let mut device = device(name, major, minor);
     device.kind = Kind::Partition;
+    device.start_checks = check_all(&device.geometry, Sectors(start_sector), false);
     device.partition = Some(Partition {
         disk,
         number: minor % 16,
@@ -78,6 +84,7 @@ pub(crate) fn topology(devices: impl IntoIterator<Item = Device>) -> Topology {
             .into_iter()
             .map(|device| (device.id, device))
             .collect(),
+        ..Topology::default()
     }
 }
 
@@ -110,18 +117,6 @@ pub(crate) fn raid_topology() -> Topology {
         home,
         device("loop0", 7, 0),
     ])
-}
-
-/// What [`crate::sysfs`] would say of `sda1`.
-pub(crate) fn wrong_start() -> Start {
-    Start {
-        against: crate::delta::StartAgainst::PhysicalBlock,
-        boundary_bytes: 4096,
-        start_sector: 34,
-        remainder_bytes: 1024,
-        next_aligned_sector: Some(40),
-        next_mib_aligned_sector: Some(2048),
-    }
 }
 
 /// Counts requests as the kernel side does, over a topology.
@@ -271,7 +266,7 @@ fn kernel_geometry(geometry: &Geometry) -> classify::Geometry {
         stripe_bytes: bytes(geometry.stripe),
         boundary_bytes: bytes(geometry.boundary),
         origin_bytes: 0,
-        remainder_unit_bytes: remainder_unit(
+        remainder_shift: remainder_shift(
             bytes(geometry.physical_block),
             bytes(geometry.logical_block),
         ),

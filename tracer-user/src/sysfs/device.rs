@@ -5,24 +5,46 @@
 
 use std::collections::BTreeMap;
 
+use super::{geometry_override::Override, start::StartCheck};
 use crate::units::{Bytes, DevId, Sectors};
 
 /// All block devices of one moment, partitions among them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Topology {
     pub devices: BTreeMap<DevId, Device>,
+    /// Disks that the kernel hides: they have no device number in sysfs.
+    pub hidden: Vec<HiddenDisk>,
+    /// Devices and files that could not be read at all: path and reason.
+    pub unreadable: Vec<String>,
+}
+
+/// A disk without a device number in sysfs: a path `nvme0c1n1` below the
+/// native multipath head `nvme0n1`. Its requests carry only its name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HiddenDisk {
+    /// `gendisk.disk_name`.
+    pub name: String,
+    /// The multipath head above it.
+    pub head: Option<DevId>,
+    pub size: Option<Sectors>,
+    pub diskseq: Option<u64>,
+    pub request_based: bool,
+    pub limits: Limits,
+    pub geometry: Geometry,
 }
 
 /// One block device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Device {
     pub id: DevId,
-    /// The kernel's name, as in `md127` or `nvme0n1p1`.
+    /// The kernel's name, as in `md127`, `nvme0n1p1` or `cciss/c0d0`; sysfs
+    /// writes the slash as `!`.
     pub name: String,
     pub kind: Kind,
     /// The whole disk of a partition, and where it starts on it.
     pub partition: Option<Partition>,
-    pub size: Sectors,
+    /// `None` where `size` cannot be read; 0 for a device without a medium.
+    pub size: Option<Sectors>,
     /// Never reused (since 5.15); of a partition: its disk's.
     pub diskseq: Option<u64>,
     /// Counted from requests (has `mq/`), else from bios.
@@ -32,12 +54,18 @@ pub struct Device {
     /// dm: `dm/name`, `dm/uuid`.
     pub dm_name: Option<String>,
     pub dm_uuid: Option<String>,
+    /// `device/model`, trimmed.
+    pub model: Option<String>,
     /// Devices below (`slaves/`), sorted by name.
     pub members: Vec<DevId>,
     /// Devices above (`holders/`), sorted by name.
     pub holders: Vec<DevId>,
+    /// What the user said about it (`--geometry`).
+    pub overridden: Option<Override>,
     /// What IO on it is classified by.
     pub geometry: Geometry,
+    /// Where a partition's start lies against each boundary that is known.
+    pub start_checks: Vec<StartCheck>,
     /// What a person should know about this geometry.
     pub notes: Vec<String>,
     /// Attributes that could not be read: path and reason.
@@ -60,6 +88,7 @@ pub enum Kind {
     Pmem,
     NullBlk,
     Bcache,
+    /// Optical drives, floppies, and what has no driver we know.
     Other,
 }
 
@@ -99,7 +128,8 @@ pub struct Geometry {
     pub logical_block: Option<Bytes>,
     pub physical_block: Option<Bytes>,
     /// Position of the first aligned byte of the device, less than the
-    /// physical block.
+    /// physical block. `None` where the kernel calls it inconsistent and the
+    /// real one cannot be computed: then nothing is in an alignment class.
     pub alignment_offset: Option<Bytes>,
     pub chunk: Option<Bytes>,
     pub data_disks: Option<u32>,
@@ -109,21 +139,87 @@ pub struct Geometry {
     pub phase: Option<Bytes>,
     /// From `--geometry DEV=boundary:...`.
     pub boundary: Option<Bytes>,
+    /// Position on the whole disk that chunk, stripe and boundary count from:
+    /// 0, but the partition's start where the user gave them for a partition.
+    pub origin: Bytes,
 }
 
-/// `md/*` of an array.
-#[derive(Clone, Debug, PartialEq)]
+/// `md/*` of an array. Where a reshape changes a value, the plain field holds
+/// the new one and `*_before` the one it replaces.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct MdArray {
-    /// As md prints it: `raid6`, `raid10`, `linear`, ...
+    /// As md prints it: `raid6`, `raid10`, `linear`, ...; empty for an
+    /// inactive array or a container.
     pub level: String,
-    pub raid_disks: u32,
+    pub raid_disks: Option<u32>,
+    pub raid_disks_before: Option<u32>,
     pub layout: Option<i64>,
+    pub layout_before: Option<i64>,
     pub chunk: Option<Bytes>,
+    pub chunk_before: Option<Bytes>,
     pub degraded: Option<u32>,
     pub metadata_version: Option<String>,
     pub sync_action: Option<String>,
     pub array_state: Option<String>,
-    /// A reshape is running: chunk, level or disks are changing, and no one
-    /// geometry holds for the whole array.
+    /// A reshape is running: chunk, layout or disks are changing.
     pub reshaping: bool,
+    /// `md/dev-*`, sorted by name.
+    pub components: Vec<MdComponent>,
+}
+
+/// `md/dev-*` of an array: one component.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MdComponent {
+    /// The kernel's name of the disk or partition.
+    pub name: String,
+    /// `None` where no such device is listed.
+    pub device: Option<DevId>,
+    /// `None` for a spare or a journal.
+    pub slot: Option<u32>,
+    /// `in_sync`, `faulty`, `spare`, `journal`, ...
+    pub state: Vec<String>,
+    /// Where the array's data begins on the component.
+    pub data_offset: Option<Sectors>,
+    /// How much of the component holds the array's data.
+    pub data_size: Option<Bytes>,
+}
+
+impl Device {
+    /// The name as sysfs spells it.
+    #[must_use]
+    pub fn sysfs_name(&self) -> String {
+        self.name.replace('/', "!")
+    }
+}
+
+impl Topology {
+    /// The device of this kernel name, as in `sda1`.
+    #[must_use]
+    pub fn by_name(&self, name: &str) -> Option<&Device> {
+        self.devices.values().find(|device| device.name == name)
+    }
+
+    /// The partitions of a disk, by number.
+    #[must_use]
+    pub fn partitions_of(&self, disk: DevId) -> Vec<DevId> {
+        let mut found: Vec<(u32, DevId)> = self
+            .devices
+            .values()
+            .filter_map(|device| {
+                let partition = device.partition?;
+                (partition.disk == disk).then_some((partition.number, device.id))
+            })
+            .collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// The whole disk of a partition; the device itself for anything else.
+    #[must_use]
+    pub fn whole(&self, id: DevId) -> DevId {
+        self.devices
+            .get(&id)
+            .and_then(|device| device.partition)
+            .map_or(id, |partition| partition.disk)
+    }
 }

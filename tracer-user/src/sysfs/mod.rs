@@ -2,5 +2,28 @@
 //!
 //! The only room besides [`crate::facts`] that reads files. Must not know
 //! eBPF, counters or output.
+//!
+//! [`root`] reads files, [`read`] and [`md`] turn them into the model of
+//! [`device`]; [`derive`] fills in what follows from it, by the pure functions
+//! of [`geometry`], [`start`] and [`notes`].
 
+pub mod derive;
 pub mod device;
+pub mod geometry;
+pub mod geometry_override;
+mod md;
+pub mod mounts;
+mod notes;
+pub mod read;
+pub mod resolve;
+pub mod root;
+pub mod start;
+pub mod uevent;
+
+pub use device::Topology;
+pub use resolve::{Lookup, ResolveError, Selection};
+pub use root::{SysRoot, SysfsError};
+
+#[cfg(test)]
+#[path = "../../tests/support/tree.rs"]
+pub(crate) mod tree;

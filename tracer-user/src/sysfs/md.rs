@@ -1,0 +1,123 @@
+//! Reads `md/*` of an array.
+//!
+//! Must not derive anything: numbers as md prints them, in one unit.
+
+use std::path::Path;
+
+use super::{
+    device::{MdArray, MdComponent},
+    root::Attributes,
+};
+use crate::units::{Bytes, Sectors};
+
+/// Reads the array of the device directory `dir`; `None` if it is no md
+/// array. What could not be read is added to `unreadable`.
+pub(super) fn read(dir: &Path, unreadable: &mut Vec<String>) -> Option<MdArray> {
+    let mut md = Attributes::new(dir.join("md"));
+    if !md.exists("") {
+        return None;
+    }
+    let raid_disks = md.changing::<u32>("raid_disks");
+    let layout = md.changing::<i64>("layout");
+    let chunk = md.changing::<u64>("chunk_size");
+    let position = md.text("reshape_position");
+    let array = MdArray {
+        level: md.text("level").unwrap_or_default(),
+        raid_disks: raid_disks.map(|disks| disks.new),
+        raid_disks_before: raid_disks.and_then(|disks| disks.old),
+        layout: layout.map(|layout| layout.new),
+        layout_before: layout.and_then(|layout| layout.old),
+        // md prints 0 where the level has no chunk.
+        chunk: chunk.map(|chunk| Bytes(chunk.new)).filter(|c| c.0 > 0),
+        chunk_before: chunk.and_then(|chunk| chunk.old).map(Bytes),
+        degraded: md.value("degraded"),
+        metadata_version: md.text("metadata_version"),
+        sync_action: md.text("sync_action"),
+        array_state: md.text("array_state"),
+        reshaping: position.is_some_and(|position| position != "none")
+            || raid_disks.is_some_and(|disks| disks.old.is_some())
+            || layout.is_some_and(|layout| layout.old.is_some())
+            || chunk.is_some_and(|chunk| chunk.old.is_some()),
+        components: components(dir, &mut md),
+    };
+    unreadable.append(&mut md.unreadable);
+    Some(array)
+}
+
+fn components(dir: &Path, md: &mut Attributes) -> Vec<MdComponent> {
+    md.names("")
+        .iter()
+        .filter_map(|entry| {
+            let name = entry.strip_prefix("dev-")?;
+            let mut attributes = Attributes::new(dir.join("md").join(entry));
+            let component = component(name, &mut attributes);
+            md.unreadable.append(&mut attributes.unreadable);
+            Some(component)
+        })
+        .collect()
+}
+
+fn component(name: &str, attributes: &mut Attributes) -> MdComponent {
+    MdComponent {
+        name: name.replace('!', "/"),
+        device: None,
+        slot: attributes.value_unless("slot", &["none", "journal"]),
+        state: attributes
+            .text("state")
+            .iter()
+            .flat_map(|state| state.split(','))
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect(),
+        data_offset: attributes.value("offset").map(Sectors),
+        // In KiB.
+        data_size: attributes
+            .value::<u64>("size")
+            .map(|kib| Bytes(kib.saturating_mul(1024))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sysfs::tree::expand;
+
+    #[test]
+    fn an_array_in_reshape() {
+        let dir = expand(
+            "md/level = raid6\nmd/raid_disks = 10 (9)\nmd/chunk_size = 65536\nmd/layout = 2\n\
+             md/reshape_position = 8192\nmd/dev-sda1/slot = 0\nmd/dev-sda1/offset = 2048\n\
+             md/dev-sda1/size = 1024\nmd/dev-sda1/state = in_sync,write_mostly\n\
+             md/dev-cciss!c0d0/slot = none\nmd/dev-cciss!c0d0/state = spare\n",
+        );
+        let mut unreadable = Vec::new();
+        let array = read(dir.path(), &mut unreadable).unwrap();
+        assert_eq!(unreadable, Vec::<String>::new());
+        assert_eq!(
+            (array.raid_disks, array.raid_disks_before),
+            (Some(10), Some(9))
+        );
+        assert_eq!(
+            (array.chunk, array.chunk_before),
+            (Some(Bytes(65536)), None)
+        );
+        assert!(array.reshaping);
+        let [spare, member] = array.components.as_slice() else {
+            panic!("{:?}", array.components)
+        };
+        assert_eq!((spare.name.as_str(), spare.slot), ("cciss/c0d0", None));
+        assert_eq!(member.data_offset, Some(Sectors(2048)));
+        assert_eq!(member.data_size, Some(Bytes(1 << 20)));
+        assert_eq!(member.state, ["in_sync", "write_mostly"]);
+    }
+
+    #[test]
+    fn inactive_arrays_have_no_level() {
+        let dir =
+            expand("md/level =\nmd/raid_disks = 0\nmd/chunk_size = 0\nmd/array_state = inactive\n");
+        let array = read(dir.path(), &mut Vec::new()).unwrap();
+        assert_eq!(array.level, "");
+        assert_eq!(array.chunk, None);
+        assert!(!array.reshaping);
+    }
+}

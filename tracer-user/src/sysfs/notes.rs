@@ -1,0 +1,247 @@
+//! What a person should know about a device's geometry, in sentences with the
+//! numbers that prove them.
+//!
+//! Must not compute geometry, nor warn of what is as it should be.
+
+use super::{
+    derive::may_hide_4096,
+    device::{AlignmentOffset, Device, MdArray},
+    start::{Against, StartCheck},
+};
+use crate::units::{Bytes, Sectors};
+
+/// The page-cache block that a device of whole 4096-byte blocks gets.
+const PAGE_CACHE_BLOCK: u64 = 4096;
+
+/// Physical blocks of drives; what is larger is another kind of hint.
+const LARGEST_DRIVE_BLOCK: u64 = 4096;
+
+/// All that is to be said about `device`, which is made of `members`.
+pub(super) fn notes(device: &Device, members: &[&Device]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if device.partition.is_some() {
+        notes.extend(start_note(&device.start_checks));
+        notes.extend(length_note(device));
+    } else {
+        notes.extend(old_report_note(device));
+        notes.extend(large_block_note(device, members));
+        notes.extend(shifted_note(device));
+        notes.extend(inconsistent_note(device));
+        notes.extend(io_opt_note(device, members));
+        notes.extend(device.md.as_ref().and_then(|md| array_note(device, md)));
+        notes.extend(unlike_members_note(device, members));
+    }
+    notes
+}
+
+/// The starts of a partition that are not aligned, each said once: a wrong
+/// chunk start is not repeated where the stripe's is told.
+fn start_note(checks: &[StartCheck]) -> Vec<String> {
+    let stripe_told = checks
+        .iter()
+        .any(|check| check.against == Against::Stripe && !check.is_aligned());
+    checks
+        .iter()
+        .filter(|check| !check.is_aligned())
+        .filter(|check| check.against != Against::Chunk || !stripe_told)
+        .map(one_start)
+        .collect()
+}
+
+fn one_start(check: &StartCheck) -> String {
+    let remainder = check.remainder_bytes.0;
+    let boundary = check.boundary_bytes;
+    let size = binary(boundary);
+    let next = next_start(check);
+    match check.against {
+        Against::PhysicalBlock => format!(
+            "starts {remainder} bytes past a {}-byte boundary: every {size} write touches 2 \
+             partial blocks; {next}",
+            boundary.0
+        ),
+        Against::AssumedPhysicalBlock => format!(
+            "if the drive is {} inside, whatever it reports, start {} is {remainder} bytes past a \
+             boundary and every {size} write touches 2 partial blocks; {next}",
+            boundary.0, check.start_sector.0
+        ),
+        Against::Chunk => format!(
+            "starts {remainder} bytes past a chunk boundary ({size}): writes of whole chunks \
+             cross into the next; {next}"
+        ),
+        Against::Stripe => format!(
+            "starts {remainder} bytes past a stripe boundary ({size}): writes of whole stripes \
+             cover none; {next}"
+        ),
+        Against::Boundary => {
+            format!("starts {remainder} bytes past the boundary of {size} that was given; {next}")
+        }
+    }
+}
+
+fn next_start(check: &StartCheck) -> String {
+    let Some(next) = check.next_aligned_sector else {
+        return "no sector is aligned".to_owned();
+    };
+    match check.next_mib_aligned_sector {
+        Some(better) if better != next => {
+            format!(
+                "next aligned start: sector {}, better {}{}",
+                next.0,
+                better.0,
+                mib(better)
+            )
+        }
+        _ => format!("next aligned start: sector {}{}", next.0, mib(next)),
+    }
+}
+
+/// ` (3 MiB)`; nothing where it is not a whole number of them.
+fn mib(start: Sectors) -> String {
+    let bytes = start.bytes().0;
+    if bytes > 0 && bytes % (1 << 20) == 0 {
+        format!(" ({} MiB)", bytes >> 20)
+    } else {
+        String::new()
+    }
+}
+
+fn length_note(device: &Device) -> Option<String> {
+    let size = device.size?;
+    let rest = size.bytes().0 % PAGE_CACHE_BLOCK;
+    (rest != 0).then(|| {
+        format!(
+            "is {} sectors long, no multiple of {PAGE_CACHE_BLOCK} bytes ({rest} left over): \
+             without a file system on it, buffered writes go out in blocks smaller than \
+             {PAGE_CACHE_BLOCK}",
+            size.0
+        )
+    })
+}
+
+fn old_report_note(device: &Device) -> Option<String> {
+    may_hide_4096(device).then(|| {
+        "reported 512 may be untrue on a rotational drive ≥ 2 TB: many are 4096 inside; \
+         --geometry sets it"
+            .to_owned()
+    })
+}
+
+fn large_block_note(device: &Device, members: &[&Device]) -> Option<String> {
+    let physical = device.geometry.physical_block?;
+    let given = device
+        .overridden
+        .is_some_and(|over| over.physical_block.is_some());
+    // Devices on top only repeat what the one below reports.
+    (physical.0 > LARGEST_DRIVE_BLOCK && members.is_empty() && !given).then(|| {
+        format!(
+            "reports a physical block of {} bytes: likely an indirection unit or an atomic-write \
+             hint, no sector; a 4 KiB write covers {} of it",
+            physical.0,
+            fraction(LARGEST_DRIVE_BLOCK, physical.0)
+        )
+    })
+}
+
+fn shifted_note(device: &Device) -> Option<String> {
+    let a = device.geometry.alignment_offset.filter(|a| a.0 > 0)?;
+    let physical = device.geometry.physical_block?;
+    Some(format!(
+        "is shifted: its first {}-byte block begins {} bytes in{}, not at 0",
+        physical.0,
+        a.0,
+        if a.0 % 512 == 0 {
+            format!(" (sector {})", a.0 / 512)
+        } else {
+            String::new()
+        }
+    ))
+}
+
+fn inconsistent_note(device: &Device) -> Option<String> {
+    if device.limits.alignment_offset != Some(AlignmentOffset::Inconsistent) {
+        return None;
+    }
+    const SAYS: &str =
+        "alignment_offset is −1: the kernel calls the layers below inconsistent (no byte count)";
+    Some(match device.geometry.alignment_offset {
+        Some(a) => format!("{SAYS}; the first aligned position is {}", a.0),
+        None => format!(
+            "{SAYS}; where its blocks begin is not known, so IO is in no alignment class until \
+             --geometry {}=alignment:BYTES says it",
+            device.name
+        ),
+    })
+}
+
+/// A hint that is no multiple of a page comes from a bridge (65535 × 512), and
+/// one made of it is no better.
+fn io_opt_note(device: &Device, members: &[&Device]) -> Option<String> {
+    let io_opt = device.limits.io_opt?;
+    let rest = io_opt.0 % PAGE_CACHE_BLOCK;
+    (rest != 0 && members.is_empty()).then(|| {
+        format!(
+            "optimal_io_size {} is no multiple of {PAGE_CACHE_BLOCK} ({rest} left over): not a \
+             stripe, to be ignored",
+            io_opt.0
+        )
+    })
+}
+
+fn array_note(device: &Device, md: &MdArray) -> Option<String> {
+    let geometry = &device.geometry;
+    if geometry.stripe.is_some() || md.chunk.is_none() {
+        return None;
+    }
+    if md.reshaping {
+        return Some("is being reshaped: no one stripe holds for all of it".to_owned());
+    }
+    match md.level.as_str() {
+        "raid0" => Some(
+            "its members differ in size (or a size is not known): the width of a stripe changes \
+             along the array, so only chunks are classified"
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+fn unlike_members_note(device: &Device, members: &[&Device]) -> Option<String> {
+    device.md.as_ref()?;
+    let block = |member: &&Device| Some((member.geometry.physical_block?.0, member.name.clone()));
+    let mut blocks: Vec<_> = members.iter().filter_map(block).collect();
+    blocks.sort();
+    let (least, largest) = (blocks.first()?.0, blocks.last()?.0);
+    if least == largest {
+        return None;
+    }
+    let list: Vec<_> = blocks
+        .iter()
+        .map(|(bytes, name)| format!("{name} {bytes}"))
+        .collect();
+    Some(format!(
+        "its members disagree on the physical block ({}): the larger, {largest}, is used; drives \
+         of one model that disagree are likely all {largest}",
+        list.join(", ")
+    ))
+}
+
+/// `part / whole` as a fraction with 1 above, or a decimal.
+fn fraction(part: u64, whole: u64) -> String {
+    if whole % part == 0 {
+        format!("1/{}", whole / part)
+    } else {
+        format!("{part}/{whole}")
+    }
+}
+
+/// Bytes in the largest binary unit that divides them.
+fn binary(bytes: Bytes) -> String {
+    const UNITS: [(&str, u32); 4] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    UNITS
+        .iter()
+        .find(|(_, shift)| bytes.0 > 0 && bytes.0 % (1 << shift) == 0)
+        .map_or_else(
+            || format!("{} bytes", bytes.0),
+            |(unit, shift)| format!("{} {unit}", bytes.0 >> shift),
+        )
+}

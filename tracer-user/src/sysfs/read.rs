@@ -1,0 +1,272 @@
+//! Reads all block devices below an injected `/sys` into a [`Topology`].
+//!
+//! Must not derive geometry (see [`super::derive`]); a device with attributes
+//! that cannot be used is listed all the same.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use super::{
+    device::{AlignmentOffset, Device, Geometry, HiddenDisk, Kind, Limits, Partition, Topology},
+    md,
+    root::{Attributes, SysRoot, SysfsError, list},
+};
+use crate::units::{Bytes, DevId, Sectors};
+
+/// Names by which members and holders are known.
+type Links = BTreeMap<DevId, (Vec<String>, Vec<String>)>;
+
+impl Topology {
+    /// Reads all disks and partitions, and derives their geometry.
+    ///
+    /// # Errors
+    /// When the list of block devices cannot be read. Attributes that cannot
+    /// be read are told in [`Device::unreadable`].
+    pub fn read(sys: &SysRoot) -> Result<Self, SysfsError> {
+        let block = sys.path("block");
+        let names = list(&block).map_err(|source| SysfsError {
+            path: block.clone(),
+            source,
+        })?;
+        let mut reading = Reading::default();
+        for name in names {
+            reading.disk(&block.join(&name), &name);
+        }
+        let mut topology = reading.link();
+        topology.derive();
+        Ok(topology)
+    }
+}
+
+#[derive(Default)]
+struct Reading {
+    topology: Topology,
+    links: Links,
+    by_name: BTreeMap<String, DevId>,
+}
+
+impl Reading {
+    /// Reads one entry of `block/` and its partitions.
+    fn disk(&mut self, dir: &Path, name: &str) {
+        let mut attributes = Attributes::new(dir.to_owned());
+        let Some(id) = attributes.value::<DevId>("dev") else {
+            self.without_number(attributes, name);
+            return;
+        };
+        let limits = limits(&mut attributes);
+        let disk = Device {
+            kind: kind(name, dir),
+            model: attributes.text("device/model").filter(|m| !m.is_empty()),
+            dm_name: attributes.text("dm/name"),
+            dm_uuid: attributes.text("dm/uuid").filter(|uuid| !uuid.is_empty()),
+            diskseq: attributes.value("diskseq"),
+            request_based: attributes.exists("mq"),
+            limits,
+            ..device(id, name, &mut attributes)
+        };
+        self.add(disk, attributes, |disk, unreadable| {
+            disk.md = md::read(dir, unreadable);
+        });
+        self.partitions(dir, id);
+    }
+
+    /// A directory without a usable `dev`: a hidden disk, or no device.
+    fn without_number(&mut self, mut attributes: Attributes, name: &str) {
+        if attributes.value::<u32>("hidden") == Some(1) {
+            self.topology.hidden.push(HiddenDisk {
+                name: name.replace('!', "/"),
+                head: None,
+                size: attributes.value("size").map(Sectors),
+                diskseq: attributes.value("diskseq"),
+                request_based: attributes.exists("mq"),
+                limits: limits(&mut attributes),
+                geometry: Geometry::default(),
+            });
+        } else if attributes.exists("size") && attributes.unreadable.is_empty() {
+            attributes.refuse("dev", "a block device without a number");
+        }
+        self.topology.unreadable.append(&mut attributes.unreadable);
+    }
+
+    fn partitions(&mut self, dir: &Path, disk: DevId) {
+        // A disk that went away meanwhile has none.
+        for name in list(dir).unwrap_or_default() {
+            let mut attributes = Attributes::new(dir.join(&name));
+            if attributes.exists("partition") {
+                self.partition(&mut attributes, &name, disk);
+                self.topology.unreadable.append(&mut attributes.unreadable);
+            }
+        }
+    }
+
+    fn partition(&mut self, attributes: &mut Attributes, name: &str, disk: DevId) -> Option<()> {
+        let id = attributes.value::<DevId>("dev")?;
+        let start = attributes.value("start").map(Sectors)?;
+        let number = attributes.value("partition")?;
+        let whole = self.topology.devices.get(&disk)?;
+        let partition = Device {
+            kind: Kind::Partition,
+            partition: Some(Partition {
+                disk,
+                number,
+                start,
+            }),
+            diskseq: whole.diskseq,
+            request_based: whole.request_based,
+            limits: Limits {
+                alignment_offset: alignment_offset(attributes),
+                ..whole.limits
+            },
+            ..device(id, name, attributes)
+        };
+        let taken = std::mem::replace(attributes, Attributes::new(PathBuf::new()));
+        self.add(partition, taken, |_, _| {});
+        Some(())
+    }
+
+    fn add(
+        &mut self,
+        mut device: Device,
+        mut attributes: Attributes,
+        more: impl FnOnce(&mut Device, &mut Vec<String>),
+    ) {
+        let links = (attributes.names("slaves"), attributes.names("holders"));
+        more(&mut device, &mut attributes.unreadable);
+        device.unreadable = attributes.unreadable;
+        self.links.insert(device.id, links);
+        self.by_name.insert(device.sysfs_name(), device.id);
+        self.topology.devices.insert(device.id, device);
+    }
+
+    /// Turns the names of members, holders and components into numbers.
+    fn link(mut self) -> Topology {
+        let by_name = &self.by_name;
+        let id_of = |name: &String| by_name.get(name).copied();
+        for device in self.topology.devices.values_mut() {
+            if let Some((members, holders)) = self.links.get(&device.id) {
+                device.members = members.iter().filter_map(id_of).collect();
+                device.holders = holders.iter().filter_map(id_of).collect();
+            }
+            for part in device.md.iter_mut().flat_map(|md| &mut md.components) {
+                part.device = id_of(&part.name.replace('/', "!"));
+            }
+        }
+        for disk in &mut self.topology.hidden {
+            disk.head = multipath_head(&disk.name).as_ref().and_then(id_of);
+        }
+        self.topology
+    }
+}
+
+/// What disks and partitions have alike.
+fn device(id: DevId, name: &str, attributes: &mut Attributes) -> Device {
+    Device {
+        id,
+        name: name.replace('!', "/"),
+        kind: Kind::Other,
+        partition: None,
+        size: attributes.value("size").map(Sectors),
+        diskseq: None,
+        request_based: false,
+        limits: Limits::default(),
+        md: None,
+        dm_name: None,
+        dm_uuid: None,
+        model: None,
+        members: Vec::new(),
+        holders: Vec::new(),
+        overridden: None,
+        geometry: Geometry::default(),
+        start_checks: Vec::new(),
+        notes: Vec::new(),
+        unreadable: Vec::new(),
+    }
+}
+
+fn limits(attributes: &mut Attributes) -> Limits {
+    Limits {
+        logical_block: block_size(attributes, "queue/logical_block_size"),
+        physical_block: block_size(attributes, "queue/physical_block_size"),
+        alignment_offset: alignment_offset(attributes),
+        io_min: attributes.value("queue/minimum_io_size").map(Bytes),
+        io_opt: attributes.value("queue/optimal_io_size").map(Bytes),
+        chunk_sectors: attributes.value("queue/chunk_sectors").map(Sectors),
+        rotational: attributes
+            .value::<u8>("queue/rotational")
+            .map(|value| value != 0),
+    }
+}
+
+fn block_size(attributes: &mut Attributes, name: &str) -> Option<Bytes> {
+    let bytes = attributes.value::<u64>(name)?;
+    if bytes == 0 {
+        attributes.refuse(name, "0 is no block size");
+        return None;
+    }
+    Some(Bytes(bytes))
+}
+
+fn alignment_offset(attributes: &mut Attributes) -> Option<AlignmentOffset> {
+    attributes.value("alignment_offset")
+}
+
+impl FromStr for AlignmentOffset {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "-1" {
+            return Ok(Self::Inconsistent);
+        }
+        text.parse().map(|bytes| Self::Bytes(Bytes(bytes)))
+    }
+}
+
+/// What the name and the driver's directories tell.
+fn kind(name: &str, dir: &Path) -> Kind {
+    const NAMES: [(&str, Kind); 18] = [
+        ("sd", Kind::Disk),
+        ("hd", Kind::Disk),
+        ("xvd", Kind::Disk),
+        ("mmcblk", Kind::Disk),
+        ("dasd", Kind::Disk),
+        ("cciss!", Kind::Disk),
+        ("ubd", Kind::Disk),
+        ("vd", Kind::Virtio),
+        ("nvme", Kind::Nvme),
+        ("md", Kind::Md),
+        ("dm-", Kind::Dm),
+        ("loop", Kind::Loop),
+        ("zram", Kind::Zram),
+        ("ram", Kind::Ram),
+        ("nbd", Kind::Nbd),
+        ("pmem", Kind::Pmem),
+        ("nullb", Kind::NullBlk),
+        ("bcache", Kind::Bcache),
+    ];
+    // An array may have any name (`md_d0`, `md_root`); its directory tells.
+    if dir.join("md").is_dir() {
+        return Kind::Md;
+    }
+    if dir.join("dm").is_dir() {
+        return Kind::Dm;
+    }
+    NAMES
+        .iter()
+        .find(|(prefix, _)| name.starts_with(prefix))
+        .map_or(Kind::Other, |&(_, kind)| kind)
+}
+
+/// `nvme0n1` of the path `nvme0c1n1` (drivers/nvme/host/multipath.c,
+/// `nvme_mpath_set_disk_name`).
+fn multipath_head(path: &str) -> Option<String> {
+    let (subsystem, rest) = path.strip_prefix("nvme")?.split_once('c')?;
+    let (_controller, namespace) = rest.split_once('n')?;
+    Some(format!("nvme{subsystem}n{namespace}"))
+}
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;
