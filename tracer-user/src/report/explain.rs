@@ -5,8 +5,8 @@
 
 use super::format::{count, counted, percent, size};
 use crate::{
-    delta::{DeviceFigures, Op, StartAgainst},
-    sysfs::device::Kind,
+    delta::{DeviceFigures, Op},
+    sysfs::{device::Kind, start::Against},
 };
 
 /// How much a sentence matters.
@@ -157,21 +157,18 @@ fn why(device: &DeviceFigures) -> String {
 }
 
 fn wrong_start(device: &DeviceFigures) -> Option<String> {
-    let start = device.starts.iter().find(|start| {
-        start.remainder_bytes != 0
-            && matches!(
-                start.against,
-                StartAgainst::PhysicalBlock | StartAgainst::AssumedPhysicalBlock
-            )
-    })?;
+    let start = device
+        .starts
+        .iter()
+        .find(|start| start.against == Against::PhysicalBlock && !start.is_aligned())?;
     let mut text = format!(
-        "The partition starts at sector {}, {} bytes past a {}-byte boundary",
-        start.start_sector, start.remainder_bytes, start.boundary_bytes
+        "Its start, sector {}, is {} bytes past a boundary",
+        start.start_sector.0, start.remainder_bytes.0
     );
     if let Some(next) = start.next_aligned_sector {
-        text.push_str(&format!(": move it to sector {next}"));
+        text.push_str(&format!(": move it to {}", next.0));
         if let Some(better) = start.next_mib_aligned_sector {
-            text.push_str(&format!(" or, better, {better}"));
+            text.push_str(&format!(", better {}", better.0));
         }
     }
     Some(text)

@@ -12,7 +12,7 @@ use super::{
     Report,
     columns::{self, DEVICE, DEVICE_WIDE, DEVICE_WIDTH, PROCESS, WIDE},
     explain::{self, Weight},
-    format::{amount, count, counted, cut, milliseconds, seconds, size, wrap},
+    format::{amount, count, counted, cut, fill, milliseconds, seconds, size, wrap},
 };
 use crate::{
     delta::{DeviceFigures, Interval, Latency, ProcessFigures, Quantiles},
@@ -174,7 +174,7 @@ fn device_summary(text: &mut String, device: &DeviceFigures, width: usize) {
     for line in wrap(&format!("{title}: {}", traffic(device)), width) {
         text.push_str(&format!("{line}\n"));
     }
-    for line in wrap(&geometry(&device.geometry), width.saturating_sub(5)) {
+    for line in geometry(&device.geometry, width.saturating_sub(5)) {
         text.push_str(&format!("     {line}\n"));
     }
     for finding in explain::findings(device) {
@@ -231,9 +231,10 @@ fn traffic(device: &DeviceFigures) -> String {
     parts.join(", ")
 }
 
-/// The boundaries that requests were held against.
+/// The boundaries that requests were held against, in lines of at most
+/// `width` characters.
 #[must_use]
-pub(super) fn geometry(geometry: &Geometry) -> String {
+pub(super) fn geometry(geometry: &Geometry, width: usize) -> Vec<String> {
     let mut parts = Vec::new();
     for (name, bytes) in [
         ("logical block", geometry.logical_block),
@@ -255,7 +256,7 @@ pub(super) fn geometry(geometry: &Geometry) -> String {
     if let Some(phase) = geometry.phase.filter(|phase| phase.0 != 0) {
         parts.push(format!("phase {}", size(phase.0)));
     }
-    parts.join(", ")
+    fill(parts.iter().map(String::as_str), ", ", width)
 }
 
 fn latency_lines(name: &str, latency: Option<Latency>) -> String {

@@ -38,15 +38,15 @@ impl Chart {
     pub(super) fn new(kind: Histogram, histograms: &Histograms) -> Self {
         let (title, bars) = match kind {
             Histogram::Remainder => (
-                "start after a physical block's begin",
+                "start in physical block",
                 remainders(histograms),
             ),
             Histogram::Grain => (
-                "grain (2^n that divides start, length)",
+                "grain",
                 powers(&histograms.grain_bytes),
             ),
-            Histogram::Size => ("size, at most", powers(&histograms.size_bytes)),
-            Histogram::Seek => ("seek, at most", seeks(histograms)),
+            Histogram::Size => ("size up to", powers(&histograms.size_bytes)),
+            Histogram::Seek => ("seek up to", seeks(histograms)),
         };
         let fills = match kind {
             Histogram::Seek => [BOTH, BOTH],
@@ -133,7 +133,8 @@ impl Bar {
 fn remainders(histograms: &Histograms) -> Vec<Bar> {
     let bins = histograms.remainder_bytes.iter().flatten();
     bins.map(|bin| Bar {
-        label: format!("+{}", size(bin.bytes)),
+        // Not in the largest unit: neighbours are easier to compare in one.
+        label: format!("+{}", bin.bytes),
         reads: bin.reads,
         writes: bin.writes,
     })

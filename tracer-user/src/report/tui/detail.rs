@@ -70,11 +70,11 @@ fn title(device: &DeviceFigures) -> String {
 /// The text of the pane; what a small screen cuts off comes last.
 fn about(device: &DeviceFigures, width: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    let geometry = plain::geometry(&device.geometry);
+    let geometry = plain::geometry(&device.geometry, width);
     if geometry.is_empty() {
         lines.push("geometry not known".to_owned());
     }
-    lines.extend(format::wrap(&geometry, width));
+    lines.extend(geometry);
     lines.push(traffic("reads ", &device.read, device.rates.mean_read_bytes));
     lines.push(traffic("writes", &device.write, device.rates.mean_write_bytes));
     lines.extend(latencies(device));

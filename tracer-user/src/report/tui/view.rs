@@ -32,7 +32,9 @@ pub const LEAST_HEIGHT: u16 = 24;
 const TALL: u16 = 36;
 const DETAIL_TALL: u16 = 20;
 const DETAIL: u16 = 11;
-const SENTENCE: u16 = 3;
+/// Lines for the sentence on the selected device.
+const SENTENCE_LEAST: u16 = 2;
+const SENTENCE_MOST: u16 = 4;
 
 /// Styles. What color says is always said in words or figures too.
 #[derive(Clone, Copy, Debug)]
@@ -115,19 +117,22 @@ fn device_body(app: &App, theme: &Theme, frame: &mut Frame<'_>, area: Rect) {
         return;
     };
     let tall = frame.area().height >= TALL;
+    let explanation = explanation(device, theme, area.width);
+    let lines = u16::try_from(explanation.len()).unwrap_or(SENTENCE_MOST);
     let [table, pane, sentence] = Layout::vertical([
         Constraint::Min(0),
         Constraint::Length(if tall { DETAIL_TALL } else { DETAIL }),
-        Constraint::Length(SENTENCE),
+        Constraint::Length(lines),
     ])
     .areas(area);
     tables::devices(&devices, selected, app.sort, theme, frame, table);
     detail::render(app, device, theme, frame, pane);
-    explanation(device, theme, frame, sentence);
+    frame.render_widget(Paragraph::new(explanation), sentence);
 }
 
-/// The weightiest thing to know about the selected device.
-fn explanation(device: &DeviceFigures, theme: &Theme, frame: &mut Frame<'_>, area: Rect) {
+/// The weightiest thing to know about the selected device; what has no room
+/// is marked, and stands in the summary.
+fn explanation(device: &DeviceFigures, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let finding = explain::sentence(device);
     let text = format!("{} {}: {}", finding.weight.mark(), device.name, finding.text);
     let style = if finding.weight == Weight::Cost {
@@ -135,11 +140,15 @@ fn explanation(device: &DeviceFigures, theme: &Theme, frame: &mut Frame<'_>, are
     } else {
         theme.plain
     };
-    let lines: Vec<Line<'_>> = format::wrap(&text, usize::from(area.width))
-        .into_iter()
-        .map(|line| Line::styled(line, style))
-        .collect();
-    frame.render_widget(Paragraph::new(lines), area);
+    let mut lines = format::wrap(&text, usize::from(width));
+    if lines.len() > usize::from(SENTENCE_MOST) {
+        lines.truncate(usize::from(SENTENCE_MOST));
+        if let Some(last) = lines.last_mut() {
+            *last = format::cut(&format!("{last} ..."), usize::from(width));
+        }
+    }
+    lines.resize(lines.len().max(usize::from(SENTENCE_LEAST)), String::new());
+    lines.into_iter().map(|line| Line::styled(line, style)).collect()
 }
 
 fn head_line(app: &App, theme: &Theme, frame: &mut Frame<'_>, area: Rect) {

@@ -5,7 +5,7 @@ use super::*;
 use crate::{
     delta::{Meter, Selection},
     report::{
-        testing::{Bench, busy_bench, golden, raid_topology, wrong_start},
+        testing::{Bench, busy_bench, golden, raid_topology},
         tui::app::Event,
     },
 };
@@ -22,10 +22,7 @@ fn app(mode: Mode) -> App {
         }
         let mut meter = Meter::new(first.clone(), Selection::default(), true);
         meter.devices(&bench.topology);
-        let mut interval = meter.interval(bench.snapshot);
-        for device in interval.devices.iter_mut().filter(|d| d.name == "sda1") {
-            device.starts = vec![wrong_start()];
-        }
+        let interval = meter.interval(bench.snapshot);
         app.update(Event::Interval(Box::new(interval)));
     }
     app
