@@ -21,7 +21,7 @@ const SYS: &str = "block/sda/dev = 8:0
     block/md0/md/chunk_size = 65536";
 
 fn play(events: &str) -> Result<Snapshot, SyntheticError> {
-    let dir = expand(SYS);
+    let dir = expand(SYS).unwrap();
     let topology = Topology::read(&SysRoot::new(dir.path())).unwrap();
     let mut source = SyntheticSource::play(topology, events.as_bytes(), Path::new("events"))?;
     assert!(source.finished());

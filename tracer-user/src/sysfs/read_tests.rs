@@ -4,7 +4,7 @@ use super::*;
 use crate::sysfs::tree::expand;
 
 fn read(tree: &str) -> Topology {
-    let dir = expand(tree);
+    let dir = expand(tree).unwrap();
     Topology::read(&SysRoot::new(dir.path())).unwrap()
 }
 
@@ -102,7 +102,7 @@ fn hidden_paths_are_listed_by_name() {
 
 #[test]
 fn no_block_directory_is_an_error_with_its_path() {
-    let dir = expand("class/");
+    let dir = expand("class/").unwrap();
     let error = Topology::read(&SysRoot::new(dir.path())).unwrap_err();
     assert!(error.to_string().ends_with("/block"), "{error}");
 }
