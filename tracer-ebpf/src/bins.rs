@@ -5,7 +5,7 @@
 
 use crate::classify::{Geometry, remainder};
 
-/// Bins of (s − A) mod P; a bin is `remainder_unit_bytes` wide.
+/// Bins of (s − A) mod P; a bin is 2^`remainder_shift` bytes wide.
 pub const REMAINDER_BINS: usize = 64;
 /// Power-of-two bins: bin i holds values ≤ 2^i and > 2^(i−1); bin 0 holds 0 and 1.
 pub const POWER_BINS: usize = 64;
@@ -16,6 +16,23 @@ pub const LATENCY_BINS: usize = 224;
 /// Latencies are kept in units of 2^10 ns, about a microsecond.
 pub const LATENCY_SHIFT: u32 = 10;
 
+/// Position of the highest bit set; 0 for 0. By halves, because BPF has no
+/// such instruction and the compiler's substitute counts every bit.
+#[inline(always)]
+fn floor_log2(value: u64) -> usize {
+    let mut rest = value;
+    let mut log = 0;
+    let mut half = 32;
+    while half > 0 {
+        if rest >> half != 0 {
+            rest >>= half;
+            log += half;
+        }
+        half /= 2;
+    }
+    log
+}
+
 /// Bin of the power-of-two histogram that holds `value`.
 #[inline(always)]
 #[must_use]
@@ -23,8 +40,8 @@ pub fn power_bin(value: u64) -> usize {
     if value <= 1 {
         return 0;
     }
-    // 64 − lzcnt(v − 1): an exact power of two is the upper bound of its bin.
-    let bin = 64 - u64::leading_zeros(value - 1) as usize;
+    // An exact power of two is the upper bound of its bin.
+    let bin = floor_log2(value - 1) + 1;
     if bin < POWER_BINS {
         bin
     } else {
@@ -46,12 +63,8 @@ pub const fn power_bin_le(bin: usize) -> Option<u64> {
 #[inline(always)]
 #[must_use]
 pub fn remainder_bin(start: u64, geometry: &Geometry) -> usize {
-    let unit = geometry.remainder_unit_bytes;
-    if unit == 0 {
-        return 0;
-    }
-    // A power of two, see `remainder_unit`.
-    let bin = (remainder(start, geometry) >> unit.trailing_zeros()) as usize;
+    let shift = geometry.remainder_shift & 63;
+    let bin = (remainder(start, geometry) >> shift) as usize;
     if bin < REMAINDER_BINS {
         bin
     } else {
@@ -59,19 +72,21 @@ pub fn remainder_bin(start: u64, geometry: &Geometry) -> usize {
     }
 }
 
-/// Width of a remainder bin: the logical block, doubled until P has at most
-/// [`REMAINDER_BINS`] bins. Not a power of two or not known: 512 is assumed.
+/// Width of a remainder bin, as its log: the logical block, doubled until P
+/// has at most [`REMAINDER_BINS`] bins. 512 where the logical block is not
+/// known or no power of two.
 #[must_use]
-pub fn remainder_unit(physical_bytes: u64, logical_bytes: u64) -> u64 {
-    let mut unit = if logical_bytes.is_power_of_two() {
+pub const fn remainder_shift(physical_bytes: u64, logical_bytes: u64) -> u64 {
+    let logical = if logical_bytes.is_power_of_two() {
         logical_bytes
     } else {
         512
     };
-    while unit < 1 << 62 && physical_bytes.div_ceil(unit) > REMAINDER_BINS as u64 {
-        unit *= 2;
+    let mut shift = logical.trailing_zeros();
+    while shift < 63 && physical_bytes.div_ceil(1 << shift) > REMAINDER_BINS as u64 {
+        shift += 1;
     }
-    unit
+    shift as u64
 }
 
 /// Exponent of the largest power of two that divides both `start` and `len`;
@@ -79,12 +94,8 @@ pub fn remainder_unit(physical_bytes: u64, logical_bytes: u64) -> u64 {
 #[inline(always)]
 #[must_use]
 pub fn grain_bin(start: u64, len: u64) -> usize {
-    let bin = (start | len).trailing_zeros() as usize;
-    if bin < POWER_BINS {
-        bin
-    } else {
-        POWER_BINS - 1
-    }
+    let both = start | len;
+    floor_log2(both & both.wrapping_neg())
 }
 
 /// Bin of a latency in nanoseconds: eight bins an octave, so that a bin is at
@@ -97,7 +108,7 @@ pub fn latency_bin(ns: u64) -> usize {
     let bin = if units < SUB_BINS {
         units
     } else {
-        let exponent = 63 - u64::from(units.leading_zeros());
+        let exponent = floor_log2(units) as u64;
         // The three bits below the leading one.
         let sub = (units >> (exponent - 3)) & (SUB_BINS - 1);
         (exponent - 2) * SUB_BINS + sub
@@ -153,10 +164,16 @@ mod tests {
         #[test]
         fn remainder_bins_tell_the_remainder(s in any::<u32>(), p_exp in 9u32..24) {
             let p = 1u64 << p_exp;
-            let unit = remainder_unit(p, 512);
-            let g = Geometry { physical_bytes: p, remainder_unit_bytes: unit, ..Geometry::default() };
-            prop_assert_eq!(remainder_bin(u64::from(s) * 512, &g) as u64, (u64::from(s) * 512 % p) / unit);
-            prop_assert!(p / unit <= 64);
+            let remainder_shift = remainder_shift(p, 512);
+            let g = Geometry { physical_bytes: p, remainder_shift, ..Geometry::default() };
+            let s = u64::from(s) * 512;
+            prop_assert_eq!(remainder_bin(s, &g) as u64, (s % p) >> remainder_shift);
+            prop_assert!(p >> remainder_shift <= 64);
+        }
+
+        #[test]
+        fn log_is_the_highest_bit(v in 1u64..) {
+            prop_assert_eq!(floor_log2(v) as u32, v.ilog2());
         }
 
         #[test]
@@ -174,8 +191,8 @@ mod tests {
         assert_eq!(power_bin_le(power_bin(4097)), Some(8192));
         assert_eq!(power_bin(0), 0);
         assert_eq!(power_bin(u64::MAX), POWER_BINS - 1);
-        assert_eq!(remainder_unit(4096, 512), 512);
-        assert_eq!(remainder_unit(262_144, 512), 4096);
+        assert_eq!(1 << remainder_shift(4096, 512), 512);
+        assert_eq!(1 << remainder_shift(262_144, 512), 4096);
         assert_eq!(grain_bin(0, 4096), 12);
         assert_eq!(latency_bin(u64::MAX), LATENCY_BINS - 1);
     }

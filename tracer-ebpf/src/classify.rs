@@ -22,9 +22,9 @@ pub struct Geometry {
     pub boundary_bytes: u64,
     /// Position on the device where chunk, stripe and boundary count from.
     pub origin_bytes: u64,
-    /// Width of a remainder bin; a power of two times the logical block, so
-    /// that P has at most [`crate::bins::REMAINDER_BINS`] bins.
-    pub remainder_unit_bytes: u64,
+    /// Log of the width of a remainder bin, such that P has at most
+    /// [`crate::bins::REMAINDER_BINS`] of them.
+    pub remainder_shift: u64,
 }
 
 /// Against the physical block.

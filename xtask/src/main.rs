@@ -1,2 +1,40 @@
 //! Everything a developer or CI types: `cargo xtask COMMAND`.
-fn main() {}
+
+#![expect(unreachable_pub, reason = "a program: nothing is exported")]
+
+mod build;
+mod cargo;
+mod debian;
+mod process;
+mod run;
+mod test;
+mod toolchain;
+mod vm;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+/// Builds, runs and tests iotrace, and fetches what that takes.
+#[derive(clap::Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+enum Command {
+    Run(run::Args),
+    Build(build::Args),
+    Test(test::Args),
+    Vm(vm::Args),
+}
+
+fn main() -> ExitCode {
+    let done = match Command::parse() {
+        Command::Run(args) => run::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Build(args) => build::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Test(args) => test::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Vm(args) => vm::run(args),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("xtask: error: {error:#}");
+        ExitCode::FAILURE
+    })
+}

@@ -3,6 +3,7 @@
 //! Must not render, and must not compute rates.
 
 pub mod event_list;
+pub mod live;
 pub mod synthetic;
 
 use std::os::fd::BorrowedFd;

@@ -298,6 +298,7 @@ impl Source for SyntheticSource {
                 by_recursion: Some(0),
             },
             unknown: Unknown {
+                flush_bios: false,
                 operations: false,
                 requeues: false,
                 latency: true,

@@ -7,7 +7,7 @@
 //! least common multiple. That is why a dm device has no chunk of its own here
 //! (`dm-stripe`'s is only in its table).
 
-use tracer_ebpf::{bins::remainder_unit, classify};
+use tracer_ebpf::{bins::remainder_shift, classify};
 
 use super::device::{AlignmentOffset, Geometry, Limits, MdArray};
 use crate::units::{Bytes, Sectors};
@@ -102,7 +102,7 @@ pub fn classifier(geometry: &Geometry, start: Sectors) -> classify::Geometry {
         stripe_bytes: bytes(geometry.stripe),
         boundary_bytes: bytes(geometry.boundary),
         origin_bytes: geometry.origin.0,
-        remainder_unit_bytes: remainder_unit(
+        remainder_shift: remainder_shift(
             physical_bytes,
             geometry.logical_block.map_or(512, |block| block.0),
         ),

@@ -1,0 +1,282 @@
+//! Bio events: what counts on devices that know no requests (md, dm, zram,
+//! NVMe multipath heads), and the flags that the flush machine hides from
+//! requests elsewhere.
+//!
+//! Must not read maps or memory by itself.
+
+use tracer_ebpf::{
+    abi::{ABSENT, FLAG_REQUEST_BASED, ProcessCells, ProcessKey, lost},
+    bins,
+    cells::{self, detail},
+    classify::{Physical, Stripe, classify},
+    op::Op,
+};
+
+use crate::{
+    maps::{self, BIO_STARTS, BioStart, Detail, State},
+    read::{Kernel, Ptr, config, current, layout, now_ns},
+    request::Io,
+    slots,
+};
+
+/// Where a bio goes.
+struct Target {
+    /// The whole disk.
+    disk: Ptr,
+    /// The partition it was sent to, or the disk.
+    dev: u32,
+    request_based: bool,
+}
+
+/// What the bio events need of a bio.
+struct Bio {
+    opf: u32,
+    io: Io,
+    request_based: bool,
+}
+
+#[inline(always)]
+fn target<K: Kernel>(bio: Ptr) -> Option<Target> {
+    let (disk, dev) = device::<K>(bio)?;
+    let queue = disk.follow::<K>(layout!(disk_queue))?;
+    let request_based = queue.follow::<K>(layout!(queue_mq_ops)).is_some();
+    Some(Target {
+        disk,
+        dev,
+        request_based,
+    })
+}
+
+#[inline(always)]
+fn read<K: Kernel>(bio: Ptr, opf: u32, target: &Target) -> Option<Bio> {
+    let len: u32 = K::load(bio, layout!(bio_size))?;
+    let sector: u64 = K::load(bio, layout!(bio_sector))?;
+    let len_bytes = u64::from(len);
+    let flags = slots::kind_flags(target.request_based);
+    let mut slot = slots::of_disk::<K>(target.dev, target.disk, flags)?;
+    if layout!(bio_bdev) == ABSENT {
+        slot = slots::partition_by_range(slot, sector, len_bytes);
+    }
+    let op = layout!(op).decode(opf);
+    let io = Io {
+        op,
+        start_bytes: sector << 9,
+        len_bytes,
+        slot,
+    };
+    Some(Bio {
+        opf,
+        io,
+        request_based: target.request_based,
+    })
+}
+
+#[inline(always)]
+fn has_flush_flags(opf: u32) -> bool {
+    opf & (layout!(fua_mask) | layout!(preflush_mask)) != 0
+}
+
+/// The disk of a bio, and the number of the partition it was sent to. After
+/// the partition remap `bi_bdev` still is the partition (since 5.12), while
+/// the sector is absolute.
+#[inline(always)]
+fn device<K: Kernel>(bio: Ptr) -> Option<(Ptr, u32)> {
+    if layout!(bio_bdev) != ABSENT {
+        let bdev = bio.follow::<K>(layout!(bio_bdev))?;
+        let disk = bdev.follow::<K>(layout!(bdev_disk))?;
+        return Some((disk, K::load(bdev, layout!(bdev_dev))?));
+    }
+    let disk = bio.follow::<K>(layout!(bio_disk))?;
+    Some((disk, slots::disk_dev::<K>(disk)?))
+}
+
+impl Bio {
+    /// Counts FUA, PREFLUSH and bios of no bytes.
+    #[inline(always)]
+    fn count_flags(&self) {
+        let slot = self.io.slot;
+        if self.io.len_bytes == 0 {
+            maps::count(slot, cells::EMPTY_BIOS, 1);
+            return;
+        }
+        if self.opf & layout!(fua_mask) != 0 {
+            maps::count(slot, cells::FUA_BIOS, 1);
+        }
+        if self.opf & layout!(preflush_mask) != 0 {
+            maps::count(slot, cells::PREFLUSH_BIOS, 1);
+        }
+    }
+}
+
+/// `block_bio_queue`: a bio reaches a device, before the device splits it.
+/// `address` gives the bio's address as a number.
+#[inline(always)]
+pub(crate) fn on_queue<K: Kernel>(bio: Ptr, address: impl Fn() -> Option<u64>) {
+    let _ = queue::<K>(bio, address);
+}
+
+#[inline(always)]
+fn queue<K: Kernel>(bio: Ptr, address: impl Fn() -> Option<u64>) -> Option<()> {
+    let opf: u32 = K::load(bio, layout!(bio_opf))?;
+    let target = target::<K>(bio)?;
+    let flush = has_flush_flags(opf);
+    // Most bios of a request-based disk are of no interest here.
+    if target.request_based && !flush && config().by_process == 0 {
+        return None;
+    }
+    let seen = read::<K>(bio, opf, &target)?;
+    let empty = seen.io.len_bytes == 0;
+    if flush || empty {
+        seen.count_flags();
+    }
+    if !seen.request_based && !empty {
+        seen.io.count();
+        if config().bio_latency != 0 {
+            start_clock(&seen.io, address);
+        }
+    }
+    if config().by_process != 0 && !empty {
+        count_process::<K>(bio, &seen.io);
+    }
+    Some(())
+}
+
+#[inline(always)]
+fn start_clock(io: &Io, address: impl Fn() -> Option<u64>) -> Option<()> {
+    let place = State::of(io.slot)?.place()?;
+    let index = place.detail.checked_sub(1)?;
+    let cells = io.latency_cells(detail::AWAIT, place)? as u32;
+    let start = BioStart {
+        queued_ns: now_ns(),
+        detail: index,
+        cells,
+    };
+    if BIO_STARTS.insert(address()?, start, 0).is_err() {
+        maps::count_lost(lost::NO_BIO_START);
+    }
+    Some(())
+}
+
+/// `block_bio_complete`: of a split bio each fragment completes (since 5.15);
+/// only the bio that was queued is known here, and it completes last.
+#[inline(always)]
+pub(crate) fn on_bio_complete(address: u64) {
+    let Some(start) = maps::take_bio_start(address) else {
+        return;
+    };
+    let Some(block) = Detail::of(start.detail + 1) else {
+        return;
+    };
+    let bin = bins::latency_bin(now_ns().saturating_sub(start.queued_ns));
+    maps::count_detail(block, start.cells as usize + bin);
+}
+
+/// `block_split`: the block layer cuts a bio in two.
+#[inline(always)]
+pub(crate) fn on_split<K: Kernel>(bio: Ptr) {
+    if let Some(target) = target::<K>(bio)
+        && let Some(seen) = read::<K>(bio, 0, &target)
+    {
+        maps::count(seen.io.slot, cells::SPLITS, 1);
+    }
+}
+
+/// `block_bio_remap` of a bio that was traced before: the device it now goes
+/// to will see no queue event (raid0 before 5.14, md linear before 6.12).
+#[inline(always)]
+pub(crate) fn on_remap<K: Kernel>(bio: Ptr, old_dev: u32) {
+    let _ = remap::<K>(bio, old_dev);
+}
+
+#[inline(always)]
+fn remap<K: Kernel>(bio: Ptr, old_dev: u32) -> Option<()> {
+    let flags: u16 = K::load(bio, layout!(bio_flags))?;
+    if u32::from(flags) & layout!(trace_completion_mask) == 0 {
+        return None;
+    }
+    let target = target::<K>(bio)?;
+    if target.request_based {
+        return None;
+    }
+    if layout!(bio_bdev) != ABSENT {
+        // Sent to a partition and not there yet: the partition's own remap,
+        // from the partition's number, follows.
+        let whole = slots::disk_dev::<K>(target.disk)?;
+        if target.dev != whole && target.dev != old_dev {
+            return None;
+        }
+    } else if K::load::<u8>(bio, layout!(bio_partno))? != 0 && sends_bios(old_dev)? {
+        return None;
+    }
+    let opf: u32 = K::load(bio, layout!(bio_opf))?;
+    let seen = read::<K>(bio, opf, &target)?;
+    if seen.io.len_bytes != 0 {
+        seen.io.count();
+    }
+    Some(())
+}
+
+/// Whether a device is one that sends bios on, as an array does, and not a
+/// disk whose partition the bio was sent to.
+#[inline(always)]
+fn sends_bios(dev: u32) -> Option<bool> {
+    Some(State::of(maps::slot(dev)?)?.flags() & FLAG_REQUEST_BASED == 0)
+}
+
+/// Counts a bio for whoever submits it.
+#[inline(always)]
+fn count_process<K: Kernel>(bio: Ptr, io: &Io) -> Option<()> {
+    let place = State::of(io.slot)?.place()?;
+    if place.detail == 0 {
+        return None;
+    }
+    let (tgid, comm) = current();
+    let key = ProcessKey {
+        slot: io.slot,
+        tgid,
+        cgroup: cgroup::<K>(bio).unwrap_or(0),
+        comm,
+    };
+    let mut by = ProcessCells::default();
+    let class = classify(io.start_bytes, io.len_bytes, &place.geometry);
+    let misaligned = u64::from(matches!(
+        class.physical,
+        Physical::OffGrid | Physical::SubBlock
+    ));
+    match io.op {
+        Op::Read => {
+            by.read_requests = 1;
+            by.read_bytes = io.len_bytes;
+            by.read_misaligned = misaligned;
+        }
+        Op::Write => {
+            by.write_requests = 1;
+            by.write_bytes = io.len_bytes;
+            by.write_misaligned = misaligned;
+            by.write_partial_blocks = class.partial_blocks;
+            if matches!(class.stripe, Stripe::Mixed | Stripe::Partial) {
+                by.write_partial_stripe = 1;
+                by.write_partial_stripe_bytes = io.len_bytes.wrapping_sub(class.full_stripe_bytes);
+            }
+        }
+        _ => by.other_requests = 1,
+    }
+    if !maps::add_process(&key, &by) {
+        maps::count_lost(lost::NO_PROCESS);
+    }
+    Some(())
+}
+
+/// kernfs id of the cgroup a bio is charged to: write-back is charged to
+/// whoever dirtied the pages, while the running task is a kworker.
+#[inline(always)]
+fn cgroup<K: Kernel>(bio: Ptr) -> Option<u64> {
+    if layout!(bio_blkg) == ABSENT || layout!(blkcg_cgroup) == ABSENT {
+        return None;
+    }
+    let cgroup = bio
+        .follow::<K>(layout!(bio_blkg))?
+        .follow::<K>(layout!(blkg_blkcg))?
+        .follow::<K>(layout!(blkcg_cgroup))?;
+    K::load(cgroup.follow::<K>(layout!(cgroup_kn))?, layout!(kernfs_id))
+}

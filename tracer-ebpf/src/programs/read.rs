@@ -1,0 +1,156 @@
+//! Reads of kernel memory and of the frozen globals. With [`super::maps`] the
+//! only module of the programs that holds `unsafe`.
+//!
+//! Must not count or decide.
+
+use aya_ebpf::{
+    EbpfContext, Global,
+    helpers::{
+        bpf_get_current_comm, bpf_get_current_pid_tgid, bpf_ktime_get_ns, bpf_probe_read_kernel,
+        bpf_probe_read_kernel_buf,
+    },
+    programs::TracePointContext,
+};
+use tracer_ebpf::abi::{Config, Layout};
+
+#[unsafe(no_mangle)]
+static LAYOUT: Global<Layout> = Global::new(Layout::NONE);
+#[unsafe(no_mangle)]
+static CONFIG: Global<Config> = Global::new(Config {
+    by_process: 0,
+    bio_latency: 0,
+    log: 0,
+    _pad: 0,
+});
+
+/// One field of [`Layout`], as a constant for the verifier. Loading the whole
+/// structure for one field would copy it to the stack.
+macro_rules! layout {
+    ($($field:tt)+) => {
+        $crate::read::frozen(|layout| &layout.$($field)+)
+    };
+}
+pub(crate) use layout;
+
+/// Loads what `field` points at within [`LAYOUT`].
+#[inline(always)]
+pub(crate) fn frozen<T: Copy + 'static>(field: impl FnOnce(&'static Layout) -> &'static T) -> T {
+    // SAFETY: `Global` is transparent.
+    let layout = unsafe { &*(&raw const LAYOUT).cast::<Layout>() };
+    // SAFETY: a valid reference; volatile, because user space replaces the
+    // value before the programs load.
+    unsafe { core::ptr::read_volatile(field(layout)) }
+}
+
+/// What the user asked for.
+#[inline(always)]
+pub(crate) fn config() -> Config {
+    CONFIG.load()
+}
+
+/// A pointer into kernel memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Ptr(*const u8);
+
+/// How a program may read kernel memory.
+pub(crate) trait Kernel {
+    /// Reads a `T` at `offset` bytes from `base`; `None` on a fault.
+    fn load<T: Copy>(base: Ptr, offset: u16) -> Option<T>;
+}
+
+/// `tp_btf`: arguments are typed, the verifier checks each load against the
+/// kernel's own BTF and a fault reads 0.
+pub(crate) struct Typed;
+
+/// Raw tracepoint: arguments are numbers, every read goes through a helper.
+pub(crate) struct Probed;
+
+impl Kernel for Typed {
+    #[inline(always)]
+    fn load<T: Copy>(base: Ptr, offset: u16) -> Option<T> {
+        // SAFETY: refused at load time unless a T lies at that offset of the
+        // type `base` points at; faults are caught by the kernel.
+        Some(unsafe { core::ptr::read_volatile(base.0.wrapping_add(offset as usize).cast::<T>()) })
+    }
+}
+
+impl Kernel for Probed {
+    #[inline(always)]
+    fn load<T: Copy>(base: Ptr, offset: u16) -> Option<T> {
+        // SAFETY: the helper checks the address.
+        unsafe { bpf_probe_read_kernel(base.0.wrapping_add(offset as usize).cast::<T>()) }.ok()
+    }
+}
+
+impl Ptr {
+    /// Argument of a program, as the context gives it.
+    #[inline(always)]
+    pub(crate) fn new(address: *const u8) -> Self {
+        Self(address)
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// The address as a number, to tell one object from another.
+    #[inline(always)]
+    pub(crate) fn address(self) -> u64 {
+        self.0 as u64
+    }
+
+    /// Reads a field that holds a pointer; `None` on a fault or null.
+    #[inline(always)]
+    pub(crate) fn follow<K: Kernel>(self, offset: u16) -> Option<Self> {
+        let to = Self(K::load::<*const u8>(self, offset)?);
+        if to.is_null() { None } else { Some(to) }
+    }
+
+    /// Copies a byte array out of a structure; zeroes on a fault.
+    #[inline(always)]
+    pub(crate) fn bytes<const N: usize>(self, offset: u16) -> [u8; N] {
+        let mut buffer = [0; N];
+        // SAFETY: the helper checks the address and fills at most N bytes.
+        let copied =
+            unsafe { bpf_probe_read_kernel_buf(self.0.wrapping_add(offset as usize), &mut buffer) };
+        if copied.is_err() {
+            return [0; N];
+        }
+        buffer
+    }
+}
+
+/// Reads a field of a classic tracepoint's record; `None` where this kernel's
+/// record has no such field.
+#[inline(always)]
+pub(crate) fn record<T>(ctx: &TracePointContext, offset: u16) -> Option<T> {
+    if offset == tracer_ebpf::abi::ABSENT {
+        return None;
+    }
+    // SAFETY: the helper checks the address.
+    unsafe { ctx.read_at(offset as usize) }.ok()
+}
+
+/// The context's first word as a number: what tells one bio from another
+/// where the verifier would refuse a typed pointer as a map key.
+#[inline(always)]
+pub(crate) fn argument_address(ctx: &impl EbpfContext, index: u16) -> Option<u64> {
+    let words = ctx.as_ptr().cast::<u64>();
+    // SAFETY: the helper checks the address.
+    unsafe { bpf_probe_read_kernel(words.wrapping_add(index as usize)) }.ok()
+}
+
+/// Nanoseconds of `CLOCK_MONOTONIC`, the clock of a request's time stamps.
+#[inline(always)]
+pub(crate) fn now_ns() -> u64 {
+    // SAFETY: no arguments.
+    unsafe { bpf_ktime_get_ns() }
+}
+
+/// Thread group and command of the running task.
+#[inline(always)]
+pub(crate) fn current() -> (u32, [u8; 16]) {
+    let tgid = (bpf_get_current_pid_tgid() >> 32) as u32;
+    (tgid, bpf_get_current_comm().unwrap_or_default())
+}

@@ -1,0 +1,159 @@
+//! Loads and attaches programs, trying each way of the plan in turn and
+//! keeping every refusal.
+//!
+//! Must not decide the order: that is the plan's.
+
+use std::os::fd::{AsFd, AsRawFd};
+
+use aya::{
+    Btf, Ebpf,
+    programs::{Program, ProgramError},
+};
+
+use crate::{
+    facts::program::{self, ProgramFacts},
+    plan::{Event, Kind},
+};
+
+/// A program that runs.
+#[derive(Clone, Debug)]
+pub struct Attached {
+    pub event: Event,
+    pub kind: Kind,
+    /// The ways tried before, and why the kernel refused them.
+    pub refusals: Vec<Refusal>,
+}
+
+/// A way of attaching that the kernel refused.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    pub kind: Kind,
+    pub reason: String,
+}
+
+/// No way to attach to an event was left.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot attach to {event}: {}", list(.refusals))]
+pub struct AttachError {
+    pub event: Event,
+    pub refusals: Vec<Refusal>,
+}
+
+fn list(refusals: &[Refusal]) -> String {
+    if refusals.is_empty() {
+        return "this kernel offers no way to".to_owned();
+    }
+    let each: Vec<String> = refusals
+        .iter()
+        .map(|refusal| format!("by {}: {}", refusal.kind, refusal.reason))
+        .collect();
+    each.join("; ")
+}
+
+/// Attaches one event by the first of `kinds` that the kernel accepts.
+///
+/// # Errors
+/// When it accepts none.
+pub(super) fn attach(
+    ebpf: &mut Ebpf,
+    event: Event,
+    kinds: &[Kind],
+) -> Result<Attached, AttachError> {
+    let mut refusals = Vec::new();
+    for kind in kinds.iter().copied() {
+        match attach_by(ebpf, event, kind) {
+            Ok(()) => {
+                return Ok(Attached {
+                    event,
+                    kind,
+                    refusals,
+                });
+            }
+            Err(reason) => refusals.push(Refusal { kind, reason }),
+        }
+    }
+    Err(AttachError { event, refusals })
+}
+
+fn attach_by(ebpf: &mut Ebpf, event: Event, kind: Kind) -> Result<(), String> {
+    let program = program(ebpf, event, kind)?;
+    load(program, event).map_err(|error| explain(&error))?;
+    let attached = match program {
+        Program::BtfTracePoint(program) => program.attach().map(|_link| ()),
+        Program::RawTracePoint(program) => program.attach(event.name()).map(|_link| ()),
+        Program::TracePoint(program) => program.attach("block", event.name()).map(|_link| ()),
+        _ => Err(ProgramError::UnexpectedProgramType),
+    };
+    attached.map_err(|error| explain(&error))
+}
+
+/// Loads one program without attaching it; tells how many instructions the
+/// verifier walked.
+pub(super) fn load_only(ebpf: &mut Ebpf, event: Event, kind: Kind) -> Result<Option<u32>, String> {
+    let program = program(ebpf, event, kind)?;
+    load(program, event).map_err(|error| explain(&error))?;
+    Ok(program
+        .info()
+        .ok()
+        .and_then(|info| info.verified_instruction_count()))
+}
+
+fn program(ebpf: &mut Ebpf, event: Event, kind: Kind) -> Result<&mut Program, String> {
+    let name = event.program(kind);
+    ebpf.program_mut(&name)
+        .ok_or_else(|| format!("the eBPF object has no program {name}"))
+}
+
+fn load(program: &mut Program, event: Event) -> Result<(), ProgramError> {
+    match program {
+        Program::BtfTracePoint(program) => program.load(event.name(), &Btf::from_sys_fs()?),
+        Program::RawTracePoint(program) => program.load(),
+        Program::TracePoint(program) => program.load(),
+        _ => Err(ProgramError::UnexpectedProgramType),
+    }
+}
+
+/// The end of the verifier's log says what it refused; the rest is its way
+/// there.
+fn explain(error: &ProgramError) -> String {
+    const LAST_LINES: usize = 6;
+    let ProgramError::LoadError {
+        io_error,
+        verifier_log,
+    } = error
+    else {
+        return chain(error);
+    };
+    let log = verifier_log.to_string();
+    let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
+    let from = lines.len().saturating_sub(LAST_LINES);
+    match lines.get(from..) {
+        Some(tail) if !tail.is_empty() => {
+            format!(
+                "the kernel refused to load it ({io_error}): {}",
+                tail.join(" | ")
+            )
+        }
+        _ => format!("the kernel refused to load it ({io_error})"),
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
+}
+
+/// The kernel's own figures of a program that runs.
+#[must_use]
+pub(super) fn program_facts(ebpf: &Ebpf, attached: &Attached) -> Option<ProgramFacts> {
+    let fd = ebpf
+        .program(&attached.event.program(attached.kind))?
+        .fd()
+        .ok()?;
+    program::read(fd.as_fd().as_raw_fd())
+}

@@ -1,0 +1,255 @@
+//! Counters of the running kernel: programs attached, slots kept in step with
+//! the devices, cells read out.
+//!
+//! The only room that touches aya. Must not decide what to attach (the plan
+//! does) or what to show.
+
+mod attach;
+mod maps;
+mod object;
+mod place;
+mod read;
+pub mod shapes;
+mod slots;
+
+use std::{
+    collections::HashSet,
+    os::fd::{AsFd, BorrowedFd},
+    time::Instant,
+};
+
+use aya::Ebpf;
+use tracer_ebpf::abi::Config;
+
+pub use attach::{AttachError, Attached, Refusal};
+pub use maps::MapsError;
+pub use object::{ObjectError, Sizes};
+
+use self::{maps::Maps, slots::Slots};
+use crate::{
+    plan::{Event, Kind, ProbePlan},
+    snapshot::Snapshot,
+    source::Source,
+    sysfs::{
+        device::{Device, Topology},
+        uevent::UeventListener,
+    },
+    units::DevId,
+};
+
+/// Reads the devices there are now.
+pub type ReadTopology = Box<dyn FnMut() -> anyhow::Result<Topology>>;
+/// Picks the devices that get histograms out of those there are; `None` for
+/// all of them.
+pub type PickDetailed = Box<dyn Fn(&Topology) -> Option<HashSet<DevId>>>;
+
+/// What a live source is to count.
+pub struct LiveOptions {
+    pub plan: ProbePlan,
+    pub config: Config,
+    pub read_topology: ReadTopology,
+    pub pick_detailed: PickDetailed,
+}
+
+/// Counters of the running kernel. Dropping it detaches every program.
+pub struct LiveSource {
+    ebpf: Ebpf,
+    maps: Maps,
+    slots: Slots,
+    attached: Vec<Attached>,
+    missing: Vec<AttachError>,
+    plan: ProbePlan,
+    by_process: bool,
+    topology: Topology,
+    read_topology: ReadTopology,
+    pick_detailed: PickDetailed,
+    uevents: Option<UeventListener>,
+    started: Instant,
+    /// Devices come and go without a trace where there are no uevents.
+    looked_again: bool,
+}
+
+/// The live source cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+    #[error(transparent)]
+    Maps(#[from] MapsError),
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    #[error("listing block devices: {0}")]
+    Topology(anyhow::Error),
+}
+
+impl LiveSource {
+    /// Makes the maps, announces every device there is, then attaches.
+    ///
+    /// # Errors
+    /// When the kernel refuses the maps, or an event without which nothing
+    /// can be counted.
+    pub fn start(options: LiveOptions) -> Result<Self, LiveError> {
+        let LiveOptions {
+            plan,
+            config,
+            mut read_topology,
+            pick_detailed,
+        } = options;
+        // Listening before looking: nothing that changes in between is missed.
+        let uevents = UeventListener::new().ok();
+        let topology = read_topology().map_err(LiveError::Topology)?;
+        let wanted = pick_detailed(&topology);
+        let cpus = aya::util::nr_cpus().unwrap_or(1);
+        let sizes = Sizes::new(
+            topology.devices.len(),
+            wanted.as_ref().map(HashSet::len),
+            cpus,
+        );
+        let mut ebpf = object::open(&plan.layout, &config, sizes)?;
+        let mut maps = Maps::take(&mut ebpf)?;
+        let mut slots = Slots::new(&mut maps, sizes.slots, sizes.details)?;
+        slots.follow(&mut maps, &topology, wanted.as_ref())?;
+        let mut source = Self {
+            ebpf,
+            maps,
+            slots,
+            attached: Vec::new(),
+            missing: Vec::new(),
+            plan,
+            by_process: config.by_process != 0,
+            topology,
+            read_topology,
+            pick_detailed,
+            uevents,
+            started: Instant::now(),
+            looked_again: false,
+        };
+        source.attach_planned()?;
+        source.started = Instant::now();
+        Ok(source)
+    }
+
+    /// The programs that run.
+    #[must_use]
+    pub fn attached(&self) -> &[Attached] {
+        &self.attached
+    }
+
+    /// The events that were planned and could not be attached.
+    #[must_use]
+    pub fn missing(&self) -> &[AttachError] {
+        &self.missing
+    }
+
+    fn attach_planned(&mut self) -> Result<(), LiveError> {
+        for (event, kinds) in attachments(&self.plan) {
+            if event == Event::BlockBioRemap && !remap_needed(&self.topology) {
+                continue;
+            }
+            self.attach(event, &kinds)?;
+        }
+        Ok(())
+    }
+
+    fn attach(&mut self, event: Event, kinds: &[Kind]) -> Result<(), LiveError> {
+        match attach::attach(&mut self.ebpf, event, kinds) {
+            Ok(attached) => self.attached.push(attached),
+            Err(error) if event.is_mandatory() => return Err(error.into()),
+            Err(error) => self.missing.push(error),
+        }
+        Ok(())
+    }
+
+    /// An array that hands its own bios down may come while we run.
+    fn attach_remap_if_needed(&mut self) -> Result<(), LiveError> {
+        let event = Event::BlockBioRemap;
+        let there = self.attached.iter().any(|attached| attached.event == event)
+            || self.missing.iter().any(|error| error.event == event);
+        if there || !remap_needed(&self.topology) {
+            return Ok(());
+        }
+        let planned = attachments(&self.plan)
+            .into_iter()
+            .find(|(planned, _)| *planned == event);
+        match planned {
+            Some((event, kinds)) => self.attach(event, &kinds),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Source for LiveSource {
+    fn snapshot(&mut self) -> anyhow::Result<Snapshot> {
+        read::snapshot(self)
+    }
+
+    fn refresh(&mut self) -> anyhow::Result<bool> {
+        let told = match &mut self.uevents {
+            Some(uevents) => uevents.block_changed()?,
+            None => true,
+        };
+        let topology = (self.read_topology)()?;
+        let changed = topology != self.topology;
+        let made = self.slots.made_since(&self.maps)?;
+        if told || changed || made || self.looked_again {
+            self.topology = topology;
+            let wanted = (self.pick_detailed)(&self.topology);
+            self.slots
+                .follow(&mut self.maps, &self.topology, wanted.as_ref())?;
+            self.attach_remap_if_needed()?;
+            // Once more at the next call: a slot is freed at the second look.
+            self.looked_again = told || changed || made;
+        }
+        Ok(changed)
+    }
+
+    fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        self.uevents.as_ref().map(AsFd::as_fd)
+    }
+
+    fn finished(&self) -> bool {
+        false
+    }
+
+    fn describe(&self) -> String {
+        let mut kinds: Vec<Kind> = self.attached.iter().map(|attached| attached.kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let kinds: Vec<String> = kinds.iter().map(ToString::to_string).collect();
+        format!(
+            "live, {} programs by {}",
+            self.attached.len(),
+            kinds.join(" and ")
+        )
+    }
+}
+
+/// What the plan wants attached, and in which ways.
+fn attachments(plan: &ProbePlan) -> Vec<(Event, Vec<Kind>)> {
+    let wanted = plan
+        .events
+        .iter()
+        .filter(|event| event.not_wanted.is_none());
+    wanted
+        .map(|event| {
+            let kinds = event.candidates.iter().map(|candidate| candidate.kind);
+            (event.event, kinds.collect())
+        })
+        .collect()
+}
+
+/// raid0 before 5.14 and linear before 6.12 send the bio itself on, which is
+/// then not queued a second time (KERNEL: drivers/md/raid0.c, md-linear.c).
+fn remap_needed(topology: &Topology) -> bool {
+    let level = |device: &Device| {
+        device
+            .md
+            .as_ref()
+            .is_some_and(|md| matches!(md.level.as_str(), "raid0" | "linear"))
+    };
+    topology.devices.values().any(level)
+}

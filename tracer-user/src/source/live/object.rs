@@ -1,0 +1,118 @@
+//! The eBPF object: embedded at build time, sized and given its frozen globals
+//! before it is loaded.
+//!
+//! Must not attach anything.
+
+use aya::{Ebpf, EbpfLoader, GlobalData};
+use tracer_ebpf::{
+    abi::{CONFIG_SYMBOL, Config, LAYOUT_SYMBOL, Layout, slot_capacity},
+    cells::detail,
+};
+
+use super::{maps::Shared, slots};
+
+static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/iotrace.bpf.o"));
+
+/// Processes that `--by process` can tell apart on all devices together.
+const PROCESS_CAPACITY: u32 = 16_384;
+/// Bios that can be under way on the bio-based devices asked for.
+const BIO_START_CAPACITY: u32 = 65_536;
+/// Kernel memory that histograms may take where no device was named.
+const DETAIL_BUDGET_BYTES: usize = 64 << 20;
+
+/// How many of each the maps must hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Slots, the overflow slot included.
+    pub slots: u32,
+    /// Devices with histograms.
+    pub details: u32,
+}
+
+impl Sizes {
+    /// For `devices` devices that exist now on a machine of `cpus` CPUs; with
+    /// histograms for `asked` of them, or for as many as a budget allows.
+    #[must_use]
+    pub fn new(devices: usize, asked: Option<usize>, cpus: usize) -> Self {
+        let slots = slot_capacity(devices as u64).saturating_add(1);
+        let budget = DETAIL_BUDGET_BYTES / (detail::CELLS * 8 * cpus.max(1));
+        // Room for a few devices more that come to sit below or on top.
+        let details = asked.map_or(devices + 16, |asked| asked + 16);
+        let details = if asked.is_some() {
+            details
+        } else {
+            details.min(budget.max(1))
+        };
+        Self {
+            slots: u32::try_from(slots).unwrap_or(u32::MAX / 4),
+            details: u32::try_from(details).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// The object could not be loaded into the kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum ObjectError {
+    #[error("this iotrace was built without its eBPF programs: build it with `cargo xtask build`")]
+    NotEmbedded,
+    #[error("loading the eBPF object's maps: {0}")]
+    Load(#[from] aya::EbpfError),
+}
+
+/// Creates the maps, with the globals frozen. No program is loaded yet.
+///
+/// # Errors
+/// Without the privilege to create maps, or without an embedded object.
+pub(super) fn open(layout: &Layout, config: &Config, sizes: Sizes) -> Result<Ebpf, ObjectError> {
+    if OBJECT.is_empty() {
+        return Err(ObjectError::NotEmbedded);
+    }
+    let (layout, config) = (Shared(*layout), Shared(*config));
+    let mut loader = EbpfLoader::new();
+    loader
+        .override_global(LAYOUT_SYMBOL, GlobalData::from(&layout), true)
+        .override_global(CONFIG_SYMBOL, GlobalData::from(&config), true)
+        .map_max_entries("DEVICES", sizes.slots)
+        .map_max_entries("FREE_SLOTS", sizes.slots)
+        .map_max_entries("OWNERS", sizes.slots)
+        .map_max_entries("SLOTS", sizes.slots)
+        .map_max_entries("PLACES", slots::places_for(sizes.slots))
+        .map_max_entries("HOT", sizes.slots)
+        .map_max_entries("SHARED", sizes.slots)
+        .map_max_entries("DETAIL", sizes.details.max(1))
+        .map_max_entries("PARTITIONS", sizes.slots)
+        .map_max_entries(
+            "PROCESSES",
+            if config.0.by_process != 0 {
+                PROCESS_CAPACITY
+            } else {
+                1
+            },
+        )
+        .map_max_entries(
+            "BIO_STARTS",
+            if config.0.bio_latency != 0 {
+                BIO_START_CAPACITY
+            } else {
+                1
+            },
+        );
+    Ok(loader.load(OBJECT)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn histograms_stay_within_their_budget() {
+        for cpus in [1, 2, 16, 128, 1024] {
+            let sizes = Sizes::new(2000, None, cpus);
+            let bytes = sizes.details as usize * detail::CELLS * 8 * cpus;
+            assert!(sizes.details == 1 || bytes <= DETAIL_BUDGET_BYTES, "{cpus}");
+            assert!(sizes.details >= 1);
+        }
+        assert_eq!(Sizes::new(10, Some(3), 2).details, 19);
+        assert_eq!(Sizes::new(10, None, 2).slots, 10 + 1 + 64 + 1);
+    }
+}

@@ -1,0 +1,73 @@
+//! The host's programs: `iotrace`, and statically linked for other machines.
+//!
+//! Each way of building has a target folder of its own where its flags differ,
+//! so that none throws away what another built.
+
+use std::{path::PathBuf, process::Command};
+
+use anyhow::{Context as _, Result};
+
+use super::object;
+use crate::{
+    cargo::{self, Executable},
+    workspace,
+};
+
+/// Cargo's profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    Dev,
+    Release,
+}
+
+/// Builds `iotrace` with its eBPF programs and returns its path.
+pub fn build(profile: Profile) -> Result<PathBuf> {
+    object::build()?;
+    let mut command = cargo::cargo()?;
+    command.args(["build", "--package", "iotrace", "--bin", "iotrace"]);
+    if profile == Profile::Release {
+        command.arg("--release");
+    }
+    iotrace(cargo::executables(&mut command)?)
+}
+
+/// Builds `iotrace` for any machine of this architecture, whatever its C
+/// library, and returns its path.
+pub fn build_static() -> Result<PathBuf> {
+    object::build()?;
+    let mut command = static_cargo("build")?;
+    command.args(["--package", "iotrace", "--bin", "iotrace"]);
+    iotrace(cargo::executables(&mut command)?)
+}
+
+/// Builds the integration tests of `iotrace` as [`build_static`] does. They
+/// expect to be run in their package's folder where there is one.
+pub fn build_static_tests() -> Result<Vec<Executable>> {
+    object::build()?;
+    let mut command = static_cargo("test")?;
+    command.args(["--package", "iotrace", "--no-run"]);
+    let mut tests = cargo::executables(&mut command)?;
+    tests.retain(|executable| executable.kind == "test");
+    Ok(tests)
+}
+
+/// Cargo for a release build with no shared library. The target is named
+/// although it is the host's: only then do the flags leave build scripts and
+/// procedural macros alone, which must be shared libraries.
+fn static_cargo(subcommand: &str) -> Result<Command> {
+    let mut command = cargo::cargo()?;
+    command
+        .args([subcommand, "--release", "--target"])
+        .arg(format!("{}-unknown-linux-gnu", std::env::consts::ARCH))
+        .arg("--target-dir")
+        .arg(workspace::target_dir()?.join("static"))
+        .env("CARGO_ENCODED_RUSTFLAGS", "-Ctarget-feature=+crt-static");
+    Ok(command)
+}
+
+fn iotrace(executables: Vec<Executable>) -> Result<PathBuf> {
+    let found = executables
+        .into_iter()
+        .find(|executable| executable.kind == "bin" && executable.name == "iotrace");
+    Ok(found.context("cargo built no `iotrace`")?.path)
+}

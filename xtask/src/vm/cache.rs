@@ -1,0 +1,100 @@
+//! What is kept between runs: kernels, archives, verdicts.
+//!
+//! Things appear under their names whole or not at all, so that two runs at
+//! once do no harm. Must not know what is kept.
+
+use std::{
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result};
+use tempfile::{NamedTempFile, TempDir};
+
+/// `IOTRACE_CACHE`, else `iotrace` in the user's cache folder; made if needed.
+pub(super) fn dir() -> Result<PathBuf> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let dir = variable("IOTRACE_CACHE")
+        .map(PathBuf::from)
+        .or_else(|| variable("XDG_CACHE_HOME").map(|dir| Path::new(&dir).join("iotrace")))
+        .or_else(|| variable("HOME").map(|dir| Path::new(&dir).join(".cache/iotrace")))
+        .context("no place to keep kernels: set IOTRACE_CACHE to a folder")?;
+    make(&dir)?;
+    Ok(dir)
+}
+
+/// A folder of the cache.
+pub(super) fn folder(name: &str) -> Result<PathBuf> {
+    let folder = dir()?.join(name);
+    make(&folder)?;
+    Ok(folder)
+}
+
+fn make(dir: &Path) -> Result<()> {
+    fs::create_dir_all(dir).with_context(|| {
+        format!(
+            "making {}; set IOTRACE_CACHE to a folder that can be written",
+            dir.display()
+        )
+    })
+}
+
+/// The file `name`, made by `build` unless it is there and was made from the
+/// same `stamp`.
+pub(super) fn file(
+    name: &str,
+    stamp: &str,
+    build: impl FnOnce(&fs::File) -> Result<()>,
+) -> Result<PathBuf> {
+    let dir = folder("archives")?;
+    let (path, stamp_path) = (dir.join(name), dir.join(format!("{name}.stamp")));
+    if path.exists() && fs::read_to_string(&stamp_path).is_ok_and(|kept| kept == stamp) {
+        return Ok(path);
+    }
+    let new = NamedTempFile::new_in(&dir)?;
+    build(new.as_file())?;
+    new.persist(&path)
+        .with_context(|| format!("writing {}", path.display()))?;
+    // Last: an archive without its stamp is only made again.
+    write(&stamp_path, stamp)?;
+    Ok(path)
+}
+
+/// Writes a small file whole.
+pub(super) fn write(path: &Path, text: &str) -> Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let new = NamedTempFile::new_in(dir)?;
+    fs::write(new.path(), text)?;
+    new.persist(path)
+        .with_context(|| format!("writing {}", path.display()))?;
+    Ok(())
+}
+
+/// The folder `path`, filled by `fill` unless it is there.
+pub(super) fn filled_folder(path: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    let parent = path.parent().unwrap_or(Path::new("."));
+    make(parent)?;
+    let new = TempDir::new_in(parent)?;
+    fill(new.path())?;
+    match fs::rename(new.path(), path) {
+        Ok(()) => {
+            // Its name is gone, there is nothing left to remove.
+            let _ = new.keep();
+            Ok(())
+        }
+        // Somebody else was faster, with the same thing.
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists
+            ) =>
+        {
+            Ok(())
+        }
+        Err(error) => Err(error).with_context(|| format!("writing {}", path.display())),
+    }
+}
