@@ -30,7 +30,10 @@ fn app(mode: Mode) -> App {
 
 fn press(app: &mut App, keys: &str) {
     for key in keys.chars() {
-        app.update(Event::Key(KeyEvent::new(KeyCode::Char(key), KeyModifiers::NONE)));
+        app.update(Event::Key(KeyEvent::new(
+            KeyCode::Char(key),
+            KeyModifiers::NONE,
+        )));
     }
 }
 

@@ -8,7 +8,10 @@ use aya::{
     maps::{Array, HashMap, MapData, MapError, PerCpuArray, Queue},
 };
 use tracer_ebpf::{
-    abi::{Config, Layout, Place, ProcessCells, ProcessKey, Ranges, SlotOwner, SlotState, front_index, lost},
+    abi::{
+        Config, Layout, Place, ProcessCells, ProcessKey, Ranges, SlotOwner, SlotState, front_index,
+        lost,
+    },
     cells::{CELLS, HOT_CELLS, SHARED_CELLS, detail},
 };
 
@@ -132,7 +135,10 @@ impl Maps {
         match self.devices.get(&dev, 0) {
             Ok(slot) => Ok(Some(slot)),
             Err(MapError::KeyNotFound) => Ok(None),
-            Err(source) => Err(MapsError::Map { name: "DEVICES", source }),
+            Err(source) => Err(MapsError::Map {
+                name: "DEVICES",
+                source,
+            }),
         }
     }
 
@@ -146,14 +152,22 @@ impl Maps {
             {
                 Ok(false)
             }
-            Err(source) => Err(MapsError::Map { name: "DEVICES", source }),
+            Err(source) => Err(MapsError::Map {
+                name: "DEVICES",
+                source,
+            }),
         }
     }
 
     pub(super) fn remove_device(&mut self, dev: u32) -> Result<(), MapsError> {
         match self.devices.remove(&dev) {
             Ok(()) | Err(MapError::KeyNotFound) => {}
-            Err(source) => return Err(MapsError::Map { name: "DEVICES", source }),
+            Err(source) => {
+                return Err(MapsError::Map {
+                    name: "DEVICES",
+                    source,
+                });
+            }
         }
         named("FRONT", self.front.set(front_index(dev), 0, 0))
     }
@@ -183,7 +197,13 @@ impl Maps {
     ) -> Result<(), MapsError> {
         named("PLACES", self.places.set(index, Shared(place), 0))?;
         let state = self.state(slot)?;
-        self.set_state(slot, SlotState { place: index, ..state })
+        self.set_state(
+            slot,
+            SlotState {
+                place: index,
+                ..state
+            },
+        )
     }
 
     pub(super) fn set_partitions(&mut self, slot: u32, ranges: Ranges) -> Result<(), MapsError> {

@@ -169,14 +169,32 @@ impl Slots {
                 self.assign(slot, key.clone(), device, owner);
             }
         }
-        let flags = if device.request_based { FLAG_REQUEST_BASED } else { 0 };
+        let flags = if device.request_based {
+            FLAG_REQUEST_BASED
+        } else {
+            0
+        };
         if let Some(slot) = maps.slot(dev)? {
             return self.renew(maps, device, slot, flags);
         }
-        let Some(slot) = maps.pop_free()? else { return Ok(()) };
+        let Some(slot) = maps.pop_free()? else {
+            return Ok(());
+        };
         let id = device.diskseq.unwrap_or(0);
-        let owner = SlotOwner { dev, flags, id, disk_name: [0; 32] };
-        maps.set_state(slot, SlotState { id, place: UNKNOWN_PLACE, flags })?;
+        let owner = SlotOwner {
+            dev,
+            flags,
+            id,
+            disk_name: [0; 32],
+        };
+        maps.set_state(
+            slot,
+            SlotState {
+                id,
+                place: UNKNOWN_PLACE,
+                flags,
+            },
+        )?;
         maps.set_owner(slot, owner)?;
         self.assign(slot, key, device, owner);
         // Places before the first event can be counted: see `place`.
