@@ -3,14 +3,14 @@ use tracer_ebpf::cells::{CELLS, detail};
 
 use super::*;
 use crate::{
-    delta::{Meter, Selection},
+    delta::Meter,
     report::testing::{Bench, busy_bench, golden, raid_topology},
     snapshot::{Lost, Unknown},
 };
 
 fn lines(bench: Bench, by_process: bool) -> String {
     let first = Bench::new(raid_topology()).snapshot;
-    let mut meter = Meter::new(first, Selection::default(), by_process);
+    let mut meter = Meter::new(first, Vec::new(), by_process);
     meter.devices(&bench.topology);
     let mut out = Vec::new();
     let mut report = JsonReport::new(&mut out, "live, 7 programs by btf".to_owned());

@@ -1,13 +1,13 @@
 use super::*;
 use crate::{
-    delta::{Meter, Selection},
+    delta::Meter,
     report::testing::{Bench, busy_bench, golden, raid_topology},
 };
 
 fn rendered(width: usize, by_process: bool) -> String {
     let bench = busy_bench();
     let first = Bench::new(raid_topology()).snapshot;
-    let mut meter = Meter::new(first, Selection::default(), by_process);
+    let mut meter = Meter::new(first, Vec::new(), by_process);
     meter.devices(&bench.topology);
     let interval = meter.interval(bench.snapshot);
     let summary = meter.summary();
@@ -35,7 +35,7 @@ fn at_120_columns() {
 #[test]
 fn nothing_happened() {
     let first = Bench::new(raid_topology()).snapshot;
-    let mut meter = Meter::new(first.clone(), Selection::default(), false);
+    let mut meter = Meter::new(first.clone(), Vec::new(), false);
     meter.devices(&raid_topology());
     meter.interval(first);
     let mut out = Vec::new();

@@ -78,14 +78,23 @@ pub(crate) fn partition(
     device
 }
 
+/// These devices; holders follow from members.
 pub(crate) fn topology(devices: impl IntoIterator<Item = Device>) -> Topology {
-    Topology {
-        devices: devices
-            .into_iter()
-            .map(|device| (device.id, device))
-            .collect(),
-        ..Topology::default()
+    let mut topology = Topology::default();
+    topology
+        .devices
+        .extend(devices.into_iter().map(|device| (device.id, device)));
+    let uses: Vec<(DevId, DevId)> = topology
+        .devices
+        .values()
+        .flat_map(|upper| upper.members.iter().map(|&lower| (lower, upper.id)))
+        .collect();
+    for (lower, upper) in uses {
+        if let Some(device) = topology.devices.get_mut(&lower) {
+            device.holders.push(upper);
+        }
     }
+    topology
 }
 
 /// Two logical volumes on a RAID6 of partitions, one of which starts wrong.

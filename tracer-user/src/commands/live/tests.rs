@@ -44,7 +44,8 @@ impl Source for Fake {
         if let Some(left) = &mut self.fails_after {
             *left = left.checked_sub(1).context("the maps are gone")?;
         }
-        self.bench.io("sda1", Op::Write, (17408, 4096, 4096), 10, 1000);
+        self.bench
+            .io("sda1", Op::Write, (17408, 4096, 4096), 10, 1000);
         self.bench.snapshot.elapsed = self.started.elapsed();
         Ok(self.bench.snapshot.clone())
     }
@@ -78,7 +79,7 @@ fn options() -> LiveOptions {
         duration: None,
         format: Format::Json,
         by: By::Device,
-        devices: Selection::default(),
+        devices: Vec::new(),
     }
 }
 
@@ -98,7 +99,9 @@ fn run_with(
         let view = View::into_writer(&mut out, options.format, "fake".to_owned());
         drive(Box::new(fake()), options, view, stop).await
     });
-    let lines = out.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    let lines = out
+        .split(|&byte| byte == b'\n')
+        .filter(|line| !line.is_empty());
     let values = lines.map(|line| serde_json::from_slice(line).unwrap_or(Value::Null));
     (result, values.collect())
 }
@@ -117,8 +120,13 @@ fn a_count_of_intervals_and_their_summary() {
     };
     let (result, lines) = run_with(Fake::new, &options, pending());
     result.unwrap();
-    let expected: VecDeque<(u64, f64, bool)> =
-        [(10, 1.0, false), (10, 1.0, false), (10, 1.0, false), (30, 3.0, true)].into();
+    let expected: VecDeque<(u64, f64, bool)> = [
+        (10, 1.0, false),
+        (10, 1.0, false),
+        (10, 1.0, false),
+        (30, 3.0, true),
+    ]
+    .into();
     let seen: VecDeque<_> = lines
         .iter()
         .map(|line| {
@@ -141,7 +149,10 @@ fn a_duration_ends_with_the_interval_that_it_cuts() {
     };
     let (result, lines) = run_with(Fake::new, &options, pending());
     result.unwrap();
-    assert_eq!(lines.iter().map(writes).collect::<Vec<_>>(), [10, 10, 10, 30]);
+    assert_eq!(
+        lines.iter().map(writes).collect::<Vec<_>>(),
+        [10, 10, 10, 30]
+    );
     let exact = LiveOptions {
         duration: Some(Duration::from_secs(2)),
         ..options
@@ -221,9 +232,8 @@ fn a_closed_pipe_is_no_error() {
             .unwrap();
         let view = View::into_writer(ClosedPipe(false), format, "fake".to_owned());
         let options = options();
-        let result = runtime.block_on(async {
-            drive(Box::new(Fake::new()), &options, view, pending()).await
-        });
+        let result = runtime
+            .block_on(async { drive(Box::new(Fake::new()), &options, view, pending()).await });
         result.unwrap();
     }
 }

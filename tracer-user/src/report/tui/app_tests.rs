@@ -1,13 +1,13 @@
 use super::*;
 use crate::{
-    delta::{Meter, Selection},
+    delta::Meter,
     report::testing::{Bench, busy_bench, raid_topology},
 };
 
 fn interval() -> Box<Interval> {
     let bench = busy_bench();
     let first = Bench::new(raid_topology()).snapshot;
-    let mut meter = Meter::new(first, Selection::default(), true);
+    let mut meter = Meter::new(first, Vec::new(), true);
     meter.devices(&bench.topology);
     Box::new(meter.interval(bench.snapshot))
 }
@@ -23,14 +23,19 @@ fn press(app: &mut App, code: KeyCode) -> Action {
 }
 
 fn names(app: &App) -> Vec<&str> {
-    app.devices().iter().map(|device| device.name.as_str()).collect()
+    app.devices()
+        .iter()
+        .map(|device| device.name.as_str())
+        .collect()
 }
 
 #[test]
 fn idle_loop_devices_are_hidden() {
     assert_eq!(
         names(&app()),
-        ["dm-0", "dm-1", "md127", "sda", "sda1", "sda2", "sdb", "sdb1"]
+        [
+            "dm-0", "dm-1", "md127", "sda", "sda1", "sda2", "sdb", "sdb1"
+        ]
     );
 }
 
@@ -84,5 +89,8 @@ fn history_is_bounded() {
         app.update(Event::Interval(interval()));
     }
     let first = app.interval().unwrap().devices[0].clone();
-    assert_eq!(app.history.of(&first).count(), super::super::history::POINTS);
+    assert_eq!(
+        app.history.of(&first).count(),
+        super::super::history::POINTS
+    );
 }

@@ -37,14 +37,8 @@ pub(super) struct Chart {
 impl Chart {
     pub(super) fn new(kind: Histogram, histograms: &Histograms) -> Self {
         let (title, bars) = match kind {
-            Histogram::Remainder => (
-                "start in physical block",
-                remainders(histograms),
-            ),
-            Histogram::Grain => (
-                "grain",
-                powers(&histograms.grain_bytes),
-            ),
+            Histogram::Remainder => ("start in physical block", remainders(histograms)),
+            Histogram::Grain => ("grain", powers(&histograms.grain_bytes)),
             Histogram::Size => ("size up to", powers(&histograms.size_bytes)),
             Histogram::Seek => ("seek up to", seeks(histograms)),
         };

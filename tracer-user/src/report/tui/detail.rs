@@ -31,12 +31,17 @@ const TEXT_WIDTH: u16 = 41;
 const GRID_WIDTH: u16 = 72;
 const GRID_HEIGHT: u16 = 18;
 
-pub(super) fn render(app: &App, device: &DeviceFigures, theme: &Theme, frame: &mut Frame<'_>, area: Rect) {
+pub(super) fn render(
+    app: &App,
+    device: &DeviceFigures,
+    theme: &Theme,
+    frame: &mut Frame<'_>,
+    area: Rect,
+) {
     let block = Block::new().borders(Borders::TOP).title(title(device));
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    let [upper, lower] =
-        Layout::vertical([Constraint::Min(0), Constraint::Length(1)]).areas(inner);
+    let [upper, lower] = Layout::vertical([Constraint::Min(0), Constraint::Length(1)]).areas(inner);
     let [text, _, charts] = Layout::horizontal([
         Constraint::Length(TEXT_WIDTH),
         Constraint::Length(1),
@@ -61,7 +66,10 @@ fn title(device: &DeviceFigures) -> String {
         title.push_str(&format!(", of {}", device.members.join(" ")));
     }
     if !device.notes.is_empty() {
-        title.push_str(&format!(", {}", format::counted(device.notes.len() as u64, "note")));
+        title.push_str(&format!(
+            ", {}",
+            format::counted(device.notes.len() as u64, "note")
+        ));
     }
     title.push(' ');
     title
@@ -75,8 +83,16 @@ fn about(device: &DeviceFigures, width: usize) -> Vec<Line<'static>> {
         lines.push("geometry not known".to_owned());
     }
     lines.extend(geometry);
-    lines.push(traffic("reads ", &device.read, device.rates.mean_read_bytes));
-    lines.push(traffic("writes", &device.write, device.rates.mean_write_bytes));
+    lines.push(traffic(
+        "reads ",
+        &device.read,
+        device.rates.mean_read_bytes,
+    ));
+    lines.push(traffic(
+        "writes",
+        &device.write,
+        device.rates.mean_write_bytes,
+    ));
     lines.extend(latencies(device));
     for note in &device.notes {
         lines.extend(format::wrap(&format!("note: {note}"), width));
@@ -90,7 +106,11 @@ fn traffic(name: &str, op: &Op, mean_bytes: Option<f64>) -> String {
         || NOT_KNOWN.to_owned(),
         |bytes| amount(bytes.round() as u64),
     );
-    format!("{name} {} ({}), mean {mean}", count(op.requests), amount(op.bytes))
+    format!(
+        "{name} {} ({}), mean {mean}",
+        count(op.requests),
+        amount(op.bytes)
+    )
 }
 
 /// A line for each class that had requests.
@@ -107,10 +127,16 @@ fn latencies(device: &DeviceFigures) -> Vec<String> {
             if quantiles.count == 0 {
                 continue;
             }
-            let [p50, p90, p99, max] =
-                [quantiles.p50, quantiles.p90, quantiles.p99, quantiles.max_le]
-                    .map(format::milliseconds);
-            lines.push(format!("{name:>6} {class:<8}{p50:>6}{p90:>6}{p99:>7}{max:>7}"));
+            let [p50, p90, p99, max] = [
+                quantiles.p50,
+                quantiles.p90,
+                quantiles.p99,
+                quantiles.max_le,
+            ]
+            .map(format::milliseconds);
+            lines.push(format!(
+                "{name:>6} {class:<8}{p50:>6}{p90:>6}{p99:>7}{max:>7}"
+            ));
         }
     }
     if lines.len() == 1 {
@@ -146,7 +172,9 @@ fn histograms(
     }
     let rows: [Rect; 2] = Layout::vertical([Constraint::Fill(1); 2]).areas(area);
     for (row, kinds) in rows.into_iter().zip(Histogram::ALL.chunks(2)) {
-        let cells: [Rect; 2] = Layout::horizontal([Constraint::Fill(1); 2]).spacing(2).areas(row);
+        let cells: [Rect; 2] = Layout::horizontal([Constraint::Fill(1); 2])
+            .spacing(2)
+            .areas(row);
         for (cell, &kind) in cells.into_iter().zip(kinds) {
             draw(kind, cell, theme.heading);
         }
@@ -155,15 +183,14 @@ fn histograms(
 
 fn sparklines(app: &App, device: &DeviceFigures, frame: &mut Frame<'_>, area: Rect) {
     let points: Vec<Point> = app.history.of(device).collect();
-    let halves: [Rect; 2] = Layout::horizontal([Constraint::Fill(1); 2]).spacing(2).areas(area);
-    let figures: [(&str, fn(&Point) -> u64); 2] = [
-        ("IO/s", |point| point.requests_per_second),
-        ("misaligned/s", |point| point.misaligned_per_second),
-    ];
-    for (half, (name, figure)) in halves.into_iter().zip(figures) {
-        let data: Vec<u64> = points.iter().map(figure).collect();
-        sparkline(name, &data, frame, half);
-    }
+    let halves: [Rect; 2] = Layout::horizontal([Constraint::Fill(1); 2])
+        .spacing(2)
+        .areas(area);
+    let [left, right] = halves;
+    let requests: Vec<u64> = points.iter().map(|p| p.requests_per_second).collect();
+    sparkline("IO/s", &requests, frame, left);
+    let misaligned: Vec<u64> = points.iter().map(|p| p.misaligned_per_second).collect();
+    sparkline("misaligned/s", &misaligned, frame, right);
 }
 
 /// `name ▁▃█ max N`, the newest at the right end of the line.

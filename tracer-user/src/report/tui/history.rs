@@ -56,7 +56,11 @@ impl History {
 
     /// The points of a device, oldest first.
     pub fn of(&self, device: &DeviceFigures) -> impl Iterator<Item = Point> {
-        self.0.get(&DeviceKey::from(device)).into_iter().flatten().copied()
+        self.0
+            .get(&DeviceKey::from(device))
+            .into_iter()
+            .flatten()
+            .copied()
     }
 }
 

@@ -89,7 +89,9 @@ pub(super) fn processes(
         Some(processes) => lines.extend(processes.iter().skip(top).map(|process| {
             let pid = process.pid.to_string();
             let head = plain::process_head(&process.device, &process.command, &pid);
-            let costly = process.misaligned_write_share.is_some_and(|share| share > 0.0);
+            let costly = process
+                .misaligned_write_share
+                .is_some_and(|share| share > 0.0);
             let style = if costly { theme.cost } else { theme.plain };
             Line::styled(head + &columns::cells(&PROCESS, process), style)
         })),

@@ -134,7 +134,12 @@ fn device_body(app: &App, theme: &Theme, frame: &mut Frame<'_>, area: Rect) {
 /// is marked, and stands in the summary.
 fn explanation(device: &DeviceFigures, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let finding = explain::sentence(device);
-    let text = format!("{} {}: {}", finding.weight.mark(), device.name, finding.text);
+    let text = format!(
+        "{} {}: {}",
+        finding.weight.mark(),
+        device.name,
+        finding.text
+    );
     let style = if finding.weight == Weight::Cost {
         theme.cost
     } else {
@@ -148,7 +153,10 @@ fn explanation(device: &DeviceFigures, theme: &Theme, width: u16) -> Vec<Line<'s
         }
     }
     lines.resize(lines.len().max(usize::from(SENTENCE_LEAST)), String::new());
-    lines.into_iter().map(|line| Line::styled(line, style)).collect()
+    lines
+        .into_iter()
+        .map(|line| Line::styled(line, style))
+        .collect()
 }
 
 fn head_line(app: &App, theme: &Theme, frame: &mut Frame<'_>, area: Rect) {
@@ -176,9 +184,9 @@ fn sort_name(app: &App) -> &'static str {
 }
 
 fn foot_lines(app: &App, theme: &Theme, frame: &mut Frame<'_>, area: Rect) {
-    let lost = app.interval().map_or_else(Span::default, |interval| {
-        lost_span(interval, theme)
-    });
+    let lost = app
+        .interval()
+        .map_or_else(Span::default, |interval| lost_span(interval, theme));
     let keys: String = Sort::ALL.iter().map(|(key, _)| format!(" {key}")).collect();
     let other = match app.mode {
         Mode::Devices => "processes",

@@ -3,7 +3,7 @@ use ratatui::{Terminal, backend::TestBackend};
 
 use super::*;
 use crate::{
-    delta::{Meter, Selection},
+    delta::Meter,
     report::{
         testing::{Bench, busy_bench, golden, raid_topology},
         tui::app::Event,
@@ -20,7 +20,7 @@ fn app(mode: Mode) -> App {
         for cell in row.cells.iter_mut() {
             *cell *= times;
         }
-        let mut meter = Meter::new(first.clone(), Selection::default(), true);
+        let mut meter = Meter::new(first.clone(), Vec::new(), true);
         meter.devices(&bench.topology);
         let interval = meter.interval(bench.snapshot);
         app.update(Event::Interval(Box::new(interval)));
@@ -30,7 +30,10 @@ fn app(mode: Mode) -> App {
 
 fn press(app: &mut App, keys: &str) {
     for key in keys.chars() {
-        app.update(Event::Key(KeyEvent::new(KeyCode::Char(key), KeyModifiers::NONE)));
+        app.update(Event::Key(KeyEvent::new(
+            KeyCode::Char(key),
+            KeyModifiers::NONE,
+        )));
     }
 }
 
