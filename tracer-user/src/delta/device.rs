@@ -37,6 +37,8 @@ pub struct DeviceFigures {
     pub kind: Option<Kind>,
     /// The name that device-mapper's user gave it.
     pub dm_name: Option<String>,
+    /// Of an md array: as md prints it.
+    pub md_level: Option<String>,
     /// Of a partition: its disk's name.
     pub disk: Option<String>,
     /// Of a disk: the partition that most of its misaligned writes came
@@ -255,6 +257,9 @@ impl<'a> About<'a> {
             name: self.name.to_owned(),
             kind,
             dm_name: self.device.and_then(|device| device.dm_name.clone()),
+            md_level: self
+                .device
+                .and_then(|device| Some(device.md.as_ref()?.level.clone())),
             disk: self.disk,
             misaligned_through: None,
             members: self.members,

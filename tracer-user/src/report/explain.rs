@@ -188,6 +188,12 @@ fn on_a_drive(device: &DeviceFigures) -> bool {
 }
 
 fn partial_stripes(device: &DeviceFigures) -> Option<Finding> {
+    // Without parity a partial stripe costs nothing.
+    if let Some(level) = &device.md_level
+        && !matches!(level.as_str(), "raid4" | "raid5" | "raid6")
+    {
+        return None;
+    }
     let stripe = device.write.stripe?;
     let shares = device.rates.stripe?;
     if stripe.partial + stripe.mixed == 0 {

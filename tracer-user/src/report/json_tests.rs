@@ -35,7 +35,7 @@ fn check_schema(text: &str) {
 fn exact_lines() {
     let text = lines(busy_bench(), true);
     check_schema(&text);
-    golden("lines.jsonl", &text);
+    golden("tests/golden/lines.jsonl", &text);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn what_is_not_known_is_null() {
 #[test]
 fn the_schema_is_the_committed_one() {
     let text = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
-    golden("line.schema.json", &text);
+    golden("schema/live-line.schema.json", &text);
 }
 
 #[test]

@@ -24,12 +24,12 @@ fn at_80_columns() {
     for line in text.lines() {
         assert!(line.chars().count() <= 80, "{line}");
     }
-    golden("plain_80.txt", &text);
+    golden("tests/golden/plain_80.txt", &text);
 }
 
 #[test]
 fn at_120_columns() {
-    golden("plain_120.txt", &rendered(120, false));
+    golden("tests/golden/plain_120.txt", &rendered(120, false));
 }
 
 #[test]

@@ -59,6 +59,9 @@ fn title(device: &DeviceFigures) -> String {
     if let Some(name) = &device.dm_name {
         title.push_str(&format!(" ({name})"));
     }
+    if let Some(level) = &device.md_level {
+        title.push_str(&format!(", {level}"));
+    }
     if let Some(disk) = &device.disk {
         title.push_str(&format!(", partition of {disk}"));
     }
