@@ -130,13 +130,9 @@ impl<'a> Session<'a> {
         view: View<'a>,
     ) -> anyhow::Result<Self> {
         source.refresh()?;
-        let reading = source.snapshot()?;
-        // What a source that has ended holds has happened all the same.
-        let first = if source.finished() {
-            nothing_yet(&reading)
-        } else {
-            reading
-        };
+        // Counters run from when the programs were attached: what has happened
+        // since then is part of the first interval.
+        let first = nothing_yet(&source.snapshot()?);
         let by_process = options.by == By::Process;
         let mut meter = Meter::new(first, options.devices.clone(), by_process);
         meter.devices(source.topology());

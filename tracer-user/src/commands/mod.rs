@@ -4,7 +4,9 @@
 //! the person who reads them.
 
 pub mod live;
+pub mod open;
 pub mod probe;
+pub mod run;
 pub mod schema;
 
 use std::io;
