@@ -11,7 +11,7 @@ use crate::{
 
 fn meter_of(bench: &Bench, by_process: bool) -> Meter {
     let first = Bench::new(bench.topology.clone()).snapshot;
-    let mut meter = Meter::new(first, Selection::default(), by_process);
+    let mut meter = Meter::new(first, Vec::new(), by_process);
     meter.devices(&bench.topology);
     meter
 }

@@ -3,6 +3,8 @@
 //!
 //! Must not compute: every number in a sentence is in [`DeviceFigures`].
 
+use std::cmp::Reverse;
+
 use super::format::{count, counted, percent, size};
 use crate::{
     delta::{DeviceFigures, Op},
@@ -61,7 +63,7 @@ pub fn findings(device: &DeviceFigures) -> Vec<Finding> {
     .into_iter()
     .flatten()
     .collect();
-    found.sort_by(|a, b| b.weight.cmp(&a.weight));
+    found.sort_by_key(|finding| Reverse(finding.weight));
     if found.is_empty() {
         found.push(Finding::new(Weight::Fine, fine(device)));
     }
@@ -141,19 +143,22 @@ fn why(device: &DeviceFigures) -> String {
     if let Some(start) = wrong_start(device) {
         return start;
     }
+    if let Some(through) = &device.misaligned_through {
+        return format!(
+            "{} of them came through {}",
+            count(through.writes),
+            through.partition
+        );
+    }
     if physical.off_grid == 0 {
         return "All are shorter than a block: the writer should write whole blocks".to_owned();
     }
-    let parts = format!(
-        "{} start or end off the grid, {} are shorter than a block",
+    format!(
+        "{} start or end off the grid and {} are shorter than a block: a layer or a program above \
+         starts wrong",
         count(physical.off_grid),
         count(physical.sub_block)
-    );
-    if device.disk.is_none() && device.kind != Some(Kind::Partition) {
-        format!("{parts}: compare the partitions and devices above for the one that starts wrong")
-    } else {
-        format!("{parts}: the partition starts well, so the layer or program above does not")
-    }
+    )
 }
 
 fn wrong_start(device: &DeviceFigures) -> Option<String> {
@@ -183,6 +188,12 @@ fn on_a_drive(device: &DeviceFigures) -> bool {
 }
 
 fn partial_stripes(device: &DeviceFigures) -> Option<Finding> {
+    // Without parity a partial stripe costs nothing.
+    if let Some(level) = &device.md_level
+        && !matches!(level.as_str(), "raid4" | "raid5" | "raid6")
+    {
+        return None;
+    }
     let stripe = device.write.stripe?;
     let shares = device.rates.stripe?;
     if stripe.partial + stripe.mixed == 0 {
