@@ -2,8 +2,14 @@
 //!
 //! One way through: facts → plan → attach → source → snapshot → delta → views.
 
+pub mod cli;
+pub mod commands;
+pub mod delta;
 pub mod facts;
+pub mod geometry_spec;
 pub mod plan;
+pub mod report;
+pub mod size;
 pub mod snapshot;
 pub mod source;
 pub mod sysfs;

@@ -4,7 +4,7 @@
 //! Elsewhere than on Debian and its kin it only says what is missing. Must
 //! not know what a package is wanted for.
 
-use std::{path::Path, process::Command};
+use std::process::Command;
 
 use anyhow::{Result, bail};
 
@@ -22,8 +22,6 @@ pub struct Package {
 enum Proof {
     /// A program on `PATH` or in the administrators' folders.
     Command(&'static str),
-    /// Any file.
-    File(&'static str),
     /// Nothing but the package itself will do.
     Installed,
 }
@@ -34,14 +32,6 @@ impl Package {
         Self {
             name,
             proof: Proof::Command(command),
-        }
-    }
-
-    /// A package that is there when `file` is.
-    pub const fn file(name: &'static str, file: &'static str) -> Self {
-        Self {
-            name,
-            proof: Proof::File(file),
         }
     }
 
@@ -56,7 +46,6 @@ impl Package {
     fn is_there(&self) -> bool {
         match self.proof {
             Proof::Command(command) => process::find(command).is_some(),
-            Proof::File(file) => Path::new(file).exists(),
             Proof::Installed => is_installed(self.name),
         }
     }
@@ -65,7 +54,6 @@ impl Package {
     fn describe(&self) -> String {
         match self.proof {
             Proof::Command(command) => format!("{} (`{command}`)", self.name),
-            Proof::File(file) => format!("{} ({file})", self.name),
             Proof::Installed => self.name.to_owned(),
         }
     }
@@ -125,7 +113,9 @@ fn install(packages: &[Package]) -> Result<()> {
 fn install_command(packages: &[Package]) -> Result<Command> {
     let mut command = apt_get()?;
     command
-        .args(["-q", "install", "--yes", "--no-install-recommends"])
+        // Nothing that somebody chose is removed for our sake.
+        .args(["-q", "install", "--yes", "--no-remove"])
+        .arg("--no-install-recommends")
         .args(packages.iter().map(|package| package.name));
     Ok(command)
 }
@@ -157,11 +147,10 @@ mod tests {
     fn only_what_is_not_found_is_missing() {
         let packages = [
             Package::command("dash", "sh"),
-            Package::file("base-files", "/etc/hostname-of-nowhere"),
             Package::command("nothing", "no-such-program"),
             Package::installed("no-such-package"),
         ];
         let names: Vec<_> = missing(&packages).iter().map(|p| p.name).collect();
-        assert_eq!(names, ["base-files", "nothing", "no-such-package"]);
+        assert_eq!(names, ["nothing", "no-such-package"]);
     }
 }

@@ -37,16 +37,18 @@ pub fn bpf_object() -> Result<PathBuf> {
     Ok(root()?.join("target/bpf/iotrace.bpf.o"))
 }
 
-/// What is fetched once for all workspaces: `IOTRACE_CACHE`, else the user's
-/// cache folder.
+/// What is fetched once for all workspaces: `IOTRACE_CACHE`, else `iotrace` in
+/// the user's cache folder. An empty variable counts as none.
 pub fn cache_dir() -> Result<PathBuf> {
-    if let Some(dir) = std::env::var_os("IOTRACE_CACHE") {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(dir) = variable("IOTRACE_CACHE") {
         return std::path::absolute(dir).context("IOTRACE_CACHE");
     }
-    if let Some(dir) = std::env::var_os("XDG_CACHE_HOME") {
-        return Ok(Path::new(&dir).join("iotrace"));
-    }
-    let home = std::env::home_dir()
-        .context("no home folder for the cache: set IOTRACE_CACHE to a folder of your choice")?;
-    Ok(home.join(".cache/iotrace"))
+    let caches = match variable("XDG_CACHE_HOME") {
+        Some(dir) => PathBuf::from(dir),
+        None => std::env::home_dir()
+            .context("no home folder for the cache: set IOTRACE_CACHE to a folder of your choice")?
+            .join(".cache"),
+    };
+    Ok(caches.join("iotrace"))
 }

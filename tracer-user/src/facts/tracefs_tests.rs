@@ -111,7 +111,7 @@ fn an_empty_mount_point_is_told_from_a_missing_one() {
 proptest! {
     #[test]
     fn garbage_never_panics(text in "\\PC*") {
-        parse_format(&text);
+        let _ = parse_format(&text);
     }
 
     #[test]
@@ -124,6 +124,6 @@ proptest! {
             0..40,
         ),
     ) {
-        parse_format(&words.concat());
+        let _ = parse_format(&words.concat());
     }
 }

@@ -22,16 +22,15 @@ pub enum Event {
 }
 
 impl Event {
-    /// In the order in which to attach: what undoes a count, or counts a
-    /// consequence, is there before the count itself.
+    /// What all counting rests on first.
     pub const ALL: [Self; 7] = [
+        Self::BlockRqIssue,
+        Self::BlockBioQueue,
         Self::BlockRqRequeue,
         Self::BlockRqComplete,
         Self::BlockBioComplete,
         Self::BlockBioRemap,
         Self::BlockSplit,
-        Self::BlockBioQueue,
-        Self::BlockRqIssue,
     ];
 
     /// The kernel's name.
@@ -73,6 +72,21 @@ impl Event {
     #[must_use]
     pub fn program(self, kind: Kind) -> String {
         format!("{}_{}", self.name(), kind.suffix())
+    }
+
+    /// Why the record of the classic tracepoint is of no use; `None` where
+    /// there is a program for it.
+    pub(super) const fn untold_by_record(self) -> Option<&'static str> {
+        match self {
+            Self::BlockRqComplete => Some("its record does not tell when the request began"),
+            Self::BlockBioComplete => Some("its record does not tell which bio completed"),
+            Self::BlockBioRemap => {
+                Some("its record does not tell whether the bio was queued before")
+            }
+            Self::BlockRqIssue | Self::BlockRqRequeue | Self::BlockBioQueue | Self::BlockSplit => {
+                None
+            }
+        }
     }
 
     /// The structure that programs need of the event's arguments.

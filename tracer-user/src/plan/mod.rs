@@ -39,7 +39,7 @@ pub struct Request {
 /// What to attach, where things are, and what is lost.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProbePlan {
-    /// In the order in which to attach them.
+    /// All of them, in the order of [`Event::ALL`].
     pub events: Vec<EventPlan>,
     /// For the frozen global of the programs. The facts say the same in a form
     /// for people.
@@ -189,7 +189,7 @@ fn not_wanted(event: Event, request: &Request) -> Option<&'static str> {
             Some("latency of bio devices was not asked for")
         }
         Event::BlockBioRemap if !request.bio_remap_needed => {
-            Some("no device here gets bios without block_bio_queue")
+            Some("only needed below raid0 and linear arrays that send the original bio on")
         }
         _ => None,
     }

@@ -2,6 +2,10 @@
 //!
 //! Must not render, and must not compute rates.
 
+pub mod event_list;
+pub mod live;
+pub mod synthetic;
+
 use std::os::fd::BorrowedFd;
 
 use crate::{snapshot::Snapshot, sysfs::device::Topology};

@@ -3,7 +3,7 @@
 //!
 //! Must not read files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tracer_ebpf::classify;
 
@@ -49,30 +49,39 @@ impl Topology {
         dropped
     }
 
-    /// Sets what the user says of one device; what an earlier override said
-    /// of it stays where this one is silent. A disk's holds for its partitions
-    /// too.
+    /// Sets what the user says of devices, in place of all that was said
+    /// before. A disk's holds for its partitions too.
     ///
     /// # Errors
-    /// Where it does not fit the device or one of its partitions; then nothing
-    /// changes.
-    pub fn set_override(&mut self, id: DevId, over: Override) -> Result<(), DroppedOverride> {
-        let Some(device) = self.devices.get_mut(&id) else {
-            return Ok(());
-        };
-        let earlier = device.overridden;
-        device.overridden = Some(over.over(earlier.unwrap_or_default()));
-        let before = self.clone();
-        match self.derive().into_iter().next() {
-            None => Ok(()),
-            Some(error) => {
-                *self = before;
-                if let Some(device) = self.devices.get_mut(&id) {
-                    device.overridden = earlier;
-                }
-                Err(error)
+    /// With the first that does not fit its device or one of its partitions;
+    /// then nothing changes.
+    pub fn set_overrides(
+        &mut self,
+        overrides: &BTreeMap<DevId, Override>,
+    ) -> Result<(), DroppedOverride> {
+        let mut changed = self.clone();
+        for device in changed.devices.values_mut() {
+            device.overridden = overrides.get(&device.id).copied();
+        }
+        match changed.derive().into_iter().next() {
+            Some(error) => Err(error),
+            None => {
+                *self = changed;
+                Ok(())
             }
         }
+    }
+
+    /// As [`Self::set_overrides`], for devices that may have changed since the
+    /// user spoke: what fits no more is left out, and told in
+    /// [`Topology::unreadable`].
+    pub fn set_overrides_that_fit(&mut self, overrides: &BTreeMap<DevId, Override>) {
+        for device in self.devices.values_mut() {
+            device.overridden = overrides.get(&device.id).copied();
+        }
+        let dropped = self.derive();
+        self.unreadable
+            .extend(dropped.iter().map(ToString::to_string));
     }
 
     /// How to classify IO on this device by its position on the *whole disk*;
@@ -155,7 +164,11 @@ impl Topology {
             }
         };
         if md.components.is_empty() {
-            return device.members.iter().map(|&id| component(Some(id))).collect();
+            return device
+                .members
+                .iter()
+                .map(|&id| component(Some(id)))
+                .collect();
         }
         // A spare or a journal holds no stripes.
         md.components

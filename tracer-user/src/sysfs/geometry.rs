@@ -7,7 +7,7 @@
 //! least common multiple. That is why a dm device has no chunk of its own here
 //! (`dm-stripe`'s is only in its table).
 
-use tracer_ebpf::{bins::remainder_unit, classify};
+use tracer_ebpf::{bins::remainder_shift, classify};
 
 use super::device::{AlignmentOffset, Geometry, Limits, MdArray};
 use crate::units::{Bytes, Sectors};
@@ -67,11 +67,7 @@ pub fn of_partition(disk: &Geometry, start: Sectors) -> Geometry {
 #[must_use]
 pub fn phase(geometry: &Geometry, start: Sectors) -> Option<Bytes> {
     match geometry.stripe.or(geometry.chunk) {
-        Some(width) => Some(Bytes(distance(
-            start.bytes().0,
-            geometry.origin.0,
-            width.0,
-        ))),
+        Some(width) => Some(Bytes(distance(start.bytes().0, geometry.origin.0, width.0))),
         None => geometry.alignment_offset,
     }
 }
@@ -106,7 +102,7 @@ pub fn classifier(geometry: &Geometry, start: Sectors) -> classify::Geometry {
         stripe_bytes: bytes(geometry.stripe),
         boundary_bytes: bytes(geometry.boundary),
         origin_bytes: geometry.origin.0,
-        remainder_unit_bytes: remainder_unit(
+        remainder_shift: remainder_shift(
             physical_bytes,
             geometry.logical_block.map_or(512, |block| block.0),
         ),
@@ -130,7 +126,7 @@ pub fn data_disks(level: &str, raid_disks: u32, layout: Option<i64>) -> Option<u
         "raid6" => raid_disks.checked_sub(2)?,
         "raid10" => {
             let copies = Raid10Copies::from_layout(layout?)?;
-            if copies.total() > raid_disks || raid_disks % copies.near != 0 {
+            if copies.total() > raid_disks || !raid_disks.is_multiple_of(copies.near) {
                 return None;
             }
             raid_disks / copies.near
@@ -207,6 +203,10 @@ fn alignment(
     components: &[Component],
 ) -> Option<Bytes> {
     let p = physical_block?;
+    if limits.physical_block.is_some_and(|reported| reported < p) {
+        // What the kernel reports is for the smaller block.
+        return components_alignment(p, components);
+    }
     match limits.alignment_offset {
         Some(AlignmentOffset::Bytes(a)) => Some(Bytes(a.0.checked_rem(p.0)?)),
         Some(AlignmentOffset::Inconsistent) => components_alignment(p, components),
@@ -219,15 +219,16 @@ fn alignment(
 /// mere mismatch of chunks too: where the components' data begin, against
 /// their own physical blocks. A chunk is a multiple of the block, so position
 /// s of the array lies at data offset + s, modulo the block, on any component.
-/// `None` where components disagree, or one is not known.
+/// Components of smaller blocks have no say. `None` where components
+/// disagree, or one is not known.
 fn components_alignment(p: Bytes, components: &[Component]) -> Option<Bytes> {
-    let mut offsets = components.iter().map(|component| {
+    let of_this_block = components
+        .iter()
+        .filter(|component| component.physical_block.is_none_or(|own| own == p));
+    let mut offsets = of_this_block.map(|component| {
+        component.physical_block?;
         let a = component.alignment_offset?;
-        let own_p = component.physical_block?;
-        // A component of smaller blocks has no grid of the larger size of its
-        // own: its first byte is taken for the grid's.
-        let a = if own_p == p { a.0 } else { 0 };
-        Some(distance(component.data_offset?.bytes().0, a, p.0))
+        Some(distance(component.data_offset?.bytes().0, a.0, p.0))
     });
     let first = offsets.next()??;
     offsets

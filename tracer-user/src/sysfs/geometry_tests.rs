@@ -108,7 +108,10 @@ fn inconsistent_is_no_byte_count() {
         of_whole(&limits, Some(&array("raid6", 4, 2)), components).alignment_offset
     };
     // Partitions at sector 63: their grid begins 512 bytes in.
-    assert_eq!(offset(&[shifted(512, 0), shifted(512, 0)]), Some(Bytes(512)));
+    assert_eq!(
+        offset(&[shifted(512, 0), shifted(512, 0)]),
+        Some(Bytes(512))
+    );
     assert_eq!(offset(&[shifted(0, 2048), shifted(0, 264)]), Some(Bytes(0)));
     assert_eq!(offset(&[shifted(512, 0), shifted(0, 0)]), None);
     assert_eq!(offset(&[]), None);

@@ -65,12 +65,12 @@ fn one_start(check: &StartCheck) -> String {
             boundary.0, check.start_sector.0
         ),
         Against::Chunk => format!(
-            "starts {remainder} bytes past a chunk boundary ({size}): writes of whole chunks \
-             cross into the next; {next}"
+            "starts {remainder} bytes past a chunk boundary ({size}): a write of one \
+             chunk's length crosses into the next; {next}"
         ),
         Against::Stripe => format!(
-            "starts {remainder} bytes past a stripe boundary ({size}): writes of whole stripes \
-             cover none; {next}"
+            "starts {remainder} bytes past a stripe boundary ({size}): a write of one \
+             stripe's length covers no whole one; {next}"
         ),
         Against::Boundary => {
             format!("starts {remainder} bytes past the boundary of {size} that was given; {next}")
@@ -84,7 +84,12 @@ fn next_start(check: &StartCheck) -> String {
     };
     match check.next_mib_aligned_sector {
         Some(better) if better != next => {
-            format!("next aligned start: sector {}, better {}{}", next.0, better.0, mib(better))
+            format!(
+                "next aligned start: sector {}, better {}{}",
+                next.0,
+                better.0,
+                mib(better)
+            )
         }
         _ => format!("next aligned start: sector {}{}", next.0, mib(next)),
     }
@@ -93,7 +98,7 @@ fn next_start(check: &StartCheck) -> String {
 /// ` (3 MiB)`; nothing where it is not a whole number of them.
 fn mib(start: Sectors) -> String {
     let bytes = start.bytes().0;
-    if bytes > 0 && bytes % (1 << 20) == 0 {
+    if bytes > 0 && bytes.is_multiple_of(1 << 20) {
         format!(" ({} MiB)", bytes >> 20)
     } else {
         String::new()
@@ -222,7 +227,7 @@ fn unlike_members_note(device: &Device, members: &[&Device]) -> Option<String> {
 
 /// `part / whole` as a fraction with 1 above, or a decimal.
 fn fraction(part: u64, whole: u64) -> String {
-    if whole % part == 0 {
+    if whole.is_multiple_of(part) {
         format!("1/{}", whole / part)
     } else {
         format!("{part}/{whole}")
@@ -234,9 +239,13 @@ fn binary(bytes: Bytes) -> String {
     const UNITS: [(&str, u32); 4] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
     UNITS
         .iter()
-        .find(|(_, shift)| bytes.0 > 0 && bytes.0 % (1 << shift) == 0)
+        .find(|(_, shift)| bytes.0 > 0 && bytes.0.is_multiple_of(1 << shift))
         .map_or_else(
             || format!("{} bytes", bytes.0),
             |(unit, shift)| format!("{} {unit}", bytes.0 >> shift),
         )
 }
+
+#[cfg(test)]
+#[path = "notes_tests.rs"]
+mod tests;

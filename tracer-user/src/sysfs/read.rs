@@ -10,9 +10,7 @@ use std::{
 };
 
 use super::{
-    device::{
-        AlignmentOffset, Device, Geometry, HiddenDisk, Kind, Limits, Partition, Topology,
-    },
+    device::{AlignmentOffset, Device, Geometry, HiddenDisk, Kind, Limits, Partition, Topology},
     md,
     root::{Attributes, SysRoot, SysfsError, list},
 };

@@ -210,9 +210,18 @@ mod tests {
     fn values_in_reshape() {
         assert_eq!(
             parse_changing("11 (10)"),
-            Some(Changing { new: 11u32, old: Some(10) })
+            Some(Changing {
+                new: 11u32,
+                old: Some(10)
+            })
         );
-        assert_eq!(parse_changing("-1"), Some(Changing { new: -1i64, old: None }));
+        assert_eq!(
+            parse_changing("-1"),
+            Some(Changing {
+                new: -1i64,
+                old: None
+            })
+        );
         assert_eq!(parse_changing::<u32>("11 (10"), None);
         assert_eq!(parse_changing::<u32>(""), None);
     }

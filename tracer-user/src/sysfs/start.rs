@@ -1,7 +1,7 @@
 //! Where a partition's start lies against a boundary of its disk, and where
 //! the next good start is. Pure; modulo any number.
 //!
-//! Must not choose words: [`super::notes`] does.
+//! Must not choose words: `notes` does.
 
 use super::device::Geometry;
 use crate::units::{Bytes, SECTOR_BYTES, Sectors};
@@ -152,13 +152,7 @@ mod tests {
             assert_eq!(physical(3584, good), (0, Some(good), Some(good)));
         }
         // A stripe of 3 × 64 KiB: 1 MiB steps meet it every 3 MiB.
-        let c = check(
-            Against::Stripe,
-            Bytes(196_608),
-            Bytes(0),
-            Sectors(2048),
-        )
-        .unwrap();
+        let c = check(Against::Stripe, Bytes(196_608), Bytes(0), Sectors(2048)).unwrap();
         assert_eq!(c.remainder_bytes, Bytes(65536));
         assert_eq!(c.next_aligned_sector, Some(Sectors(2304)));
         assert_eq!(c.next_mib_aligned_sector, Some(Sectors(6144)));

@@ -5,7 +5,10 @@
 
 use std::os::fd::{AsFd, AsRawFd};
 
-use aya::{Btf, Ebpf, programs::{BtfTracePoint, Program, ProgramError, RawTracePoint, TracePoint}};
+use aya::{
+    Btf, Ebpf,
+    programs::{Program, ProgramError},
+};
 
 use crate::{
     facts::program::{self, ProgramFacts},
@@ -40,8 +43,10 @@ fn list(refusals: &[Refusal]) -> String {
     if refusals.is_empty() {
         return "this kernel offers no way to".to_owned();
     }
-    let each: Vec<String> =
-        refusals.iter().map(|refusal| format!("by {}: {}", refusal.kind, refusal.reason)).collect();
+    let each: Vec<String> = refusals
+        .iter()
+        .map(|refusal| format!("by {}: {}", refusal.kind, refusal.reason))
+        .collect();
     each.join("; ")
 }
 
@@ -49,11 +54,21 @@ fn list(refusals: &[Refusal]) -> String {
 ///
 /// # Errors
 /// When it accepts none.
-pub fn attach(ebpf: &mut Ebpf, event: Event, kinds: &[Kind]) -> Result<Attached, AttachError> {
+pub(super) fn attach(
+    ebpf: &mut Ebpf,
+    event: Event,
+    kinds: &[Kind],
+) -> Result<Attached, AttachError> {
     let mut refusals = Vec::new();
     for kind in kinds.iter().copied() {
         match attach_by(ebpf, event, kind) {
-            Ok(()) => return Ok(Attached { event, kind, refusals }),
+            Ok(()) => {
+                return Ok(Attached {
+                    event,
+                    kind,
+                    refusals,
+                });
+            }
             Err(reason) => refusals.push(Refusal { kind, reason }),
         }
     }
@@ -61,38 +76,52 @@ pub fn attach(ebpf: &mut Ebpf, event: Event, kinds: &[Kind]) -> Result<Attached,
 }
 
 fn attach_by(ebpf: &mut Ebpf, event: Event, kind: Kind) -> Result<(), String> {
-    let name = event.program(kind);
-    let program = ebpf
-        .program_mut(&name)
-        .ok_or_else(|| format!("the eBPF object has no program {name}"))?;
-    load_and_attach(program, event).map_err(|error| explain(&error))
+    let program = program(ebpf, event, kind)?;
+    load(program, event).map_err(|error| explain(&error))?;
+    let attached = match program {
+        Program::BtfTracePoint(program) => program.attach().map(|_link| ()),
+        Program::RawTracePoint(program) => program.attach(event.name()).map(|_link| ()),
+        Program::TracePoint(program) => program.attach("block", event.name()).map(|_link| ()),
+        _ => Err(ProgramError::UnexpectedProgramType),
+    };
+    attached.map_err(|error| explain(&error))
 }
 
-fn load_and_attach(program: &mut Program, event: Event) -> Result<(), ProgramError> {
+/// Loads one program without attaching it; tells how many instructions the
+/// verifier walked.
+pub(super) fn load_only(ebpf: &mut Ebpf, event: Event, kind: Kind) -> Result<Option<u32>, String> {
+    let program = program(ebpf, event, kind)?;
+    load(program, event).map_err(|error| explain(&error))?;
+    Ok(program
+        .info()
+        .ok()
+        .and_then(|info| info.verified_instruction_count()))
+}
+
+fn program(ebpf: &mut Ebpf, event: Event, kind: Kind) -> Result<&mut Program, String> {
+    let name = event.program(kind);
+    ebpf.program_mut(&name)
+        .ok_or_else(|| format!("the eBPF object has no program {name}"))
+}
+
+fn load(program: &mut Program, event: Event) -> Result<(), ProgramError> {
     match program {
-        Program::BtfTracePoint(program) => {
-            let btf = Btf::from_sys_fs()?;
-            BtfTracePoint::load(program, event.name(), &btf)?;
-            program.attach()?;
-        }
-        Program::RawTracePoint(program) => {
-            RawTracePoint::load(program)?;
-            program.attach(event.name())?;
-        }
-        Program::TracePoint(program) => {
-            TracePoint::load(program)?;
-            program.attach("block", event.name())?;
-        }
-        _ => return Err(ProgramError::UnexpectedProgramType),
+        Program::BtfTracePoint(program) => program.load(event.name(), &Btf::from_sys_fs()?),
+        Program::RawTracePoint(program) => program.load(),
+        Program::TracePoint(program) => program.load(),
+        _ => Err(ProgramError::UnexpectedProgramType),
     }
-    Ok(())
 }
 
 /// The end of the verifier's log says what it refused; the rest is its way
 /// there.
 fn explain(error: &ProgramError) -> String {
     const LAST_LINES: usize = 6;
-    let ProgramError::LoadError { io_error, verifier_log } = error else {
+    let ProgramError::LoadError {
+        io_error,
+        verifier_log,
+    } = error
+    else {
         return chain(error);
     };
     let log = verifier_log.to_string();
@@ -100,7 +129,10 @@ fn explain(error: &ProgramError) -> String {
     let from = lines.len().saturating_sub(LAST_LINES);
     match lines.get(from..) {
         Some(tail) if !tail.is_empty() => {
-            format!("the kernel refused to load it ({io_error}): {}", tail.join(" | "))
+            format!(
+                "the kernel refused to load it ({io_error}): {}",
+                tail.join(" | ")
+            )
         }
         _ => format!("the kernel refused to load it ({io_error})"),
     }
@@ -118,7 +150,10 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 /// The kernel's own figures of a program that runs.
 #[must_use]
-pub fn program_facts(ebpf: &Ebpf, attached: &Attached) -> Option<ProgramFacts> {
-    let fd = ebpf.program(&attached.event.program(attached.kind))?.fd().ok()?;
+pub(super) fn program_facts(ebpf: &Ebpf, attached: &Attached) -> Option<ProgramFacts> {
+    let fd = ebpf
+        .program(&attached.event.program(attached.kind))?
+        .fd()
+        .ok()?;
     program::read(fd.as_fd().as_raw_fd())
 }

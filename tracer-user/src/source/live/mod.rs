@@ -9,11 +9,17 @@ mod maps;
 mod object;
 mod place;
 mod read;
+pub mod shapes;
 mod slots;
 
-use std::{collections::HashSet, os::fd::{AsFd, BorrowedFd}, time::Instant};
+use std::{
+    collections::HashSet,
+    os::fd::{AsFd, BorrowedFd},
+    time::Instant,
+};
 
 use aya::Ebpf;
+use tracer_ebpf::abi::Config;
 
 pub use attach::{AttachError, Attached, Refusal};
 pub use maps::MapsError;
@@ -24,7 +30,10 @@ use crate::{
     plan::{Event, Kind, ProbePlan},
     snapshot::Snapshot,
     source::Source,
-    sysfs::{device::{Device, Topology}, uevent::Uevents},
+    sysfs::{
+        device::{Device, Topology},
+        uevent::UeventListener,
+    },
     units::DevId,
 };
 
@@ -37,6 +46,7 @@ pub type PickDetailed = Box<dyn Fn(&Topology) -> Option<HashSet<DevId>>>;
 /// What a live source is to count.
 pub struct LiveOptions {
     pub plan: ProbePlan,
+    pub config: Config,
     pub read_topology: ReadTopology,
     pub pick_detailed: PickDetailed,
 }
@@ -49,10 +59,11 @@ pub struct LiveSource {
     attached: Vec<Attached>,
     missing: Vec<AttachError>,
     plan: ProbePlan,
+    by_process: bool,
     topology: Topology,
     read_topology: ReadTopology,
     pick_detailed: PickDetailed,
-    uevents: Option<Uevents>,
+    uevents: Option<UeventListener>,
     started: Instant,
     /// Devices come and go without a trace where there are no uevents.
     looked_again: bool,
@@ -78,14 +89,23 @@ impl LiveSource {
     /// When the kernel refuses the maps, or an event without which nothing
     /// can be counted.
     pub fn start(options: LiveOptions) -> Result<Self, LiveError> {
-        let LiveOptions { plan, mut read_topology, pick_detailed } = options;
+        let LiveOptions {
+            plan,
+            config,
+            mut read_topology,
+            pick_detailed,
+        } = options;
         // Listening before looking: nothing that changes in between is missed.
-        let uevents = Uevents::listen().ok();
+        let uevents = UeventListener::new().ok();
         let topology = read_topology().map_err(LiveError::Topology)?;
         let wanted = pick_detailed(&topology);
         let cpus = aya::util::nr_cpus().unwrap_or(1);
-        let sizes = Sizes::new(topology.devices.len(), wanted.as_ref().map(HashSet::len), cpus);
-        let mut ebpf = object::open(&plan.layout, &plan.config, sizes)?;
+        let sizes = Sizes::new(
+            topology.devices.len(),
+            wanted.as_ref().map(HashSet::len),
+            cpus,
+        );
+        let mut ebpf = object::open(&plan.layout, &config, sizes)?;
         let mut maps = Maps::take(&mut ebpf)?;
         let mut slots = Slots::new(&mut maps, sizes.slots, sizes.details)?;
         slots.follow(&mut maps, &topology, wanted.as_ref())?;
@@ -96,6 +116,7 @@ impl LiveSource {
             attached: Vec::new(),
             missing: Vec::new(),
             plan,
+            by_process: config.by_process != 0,
             topology,
             read_topology,
             pick_detailed,
@@ -121,7 +142,7 @@ impl LiveSource {
     }
 
     fn attach_planned(&mut self) -> Result<(), LiveError> {
-        for (event, kinds) in self.plan.attachments() {
+        for (event, kinds) in attachments(&self.plan) {
             if event == Event::BlockBioRemap && !remap_needed(&self.topology) {
                 continue;
             }
@@ -147,7 +168,9 @@ impl LiveSource {
         if there || !remap_needed(&self.topology) {
             return Ok(());
         }
-        let planned = self.plan.attachments().into_iter().find(|(planned, _)| *planned == event);
+        let planned = attachments(&self.plan)
+            .into_iter()
+            .find(|(planned, _)| *planned == event);
         match planned {
             Some((event, kinds)) => self.attach(event, &kinds),
             None => Ok(()),
@@ -161,14 +184,18 @@ impl Source for LiveSource {
     }
 
     fn refresh(&mut self) -> anyhow::Result<bool> {
-        let told = self.uevents.as_mut().is_none_or(Uevents::take_changed);
+        let told = match &mut self.uevents {
+            Some(uevents) => uevents.block_changed()?,
+            None => true,
+        };
         let topology = (self.read_topology)()?;
         let changed = topology != self.topology;
         let made = self.slots.made_since(&self.maps)?;
         if told || changed || made || self.looked_again {
             self.topology = topology;
             let wanted = (self.pick_detailed)(&self.topology);
-            self.slots.follow(&mut self.maps, &self.topology, wanted.as_ref())?;
+            self.slots
+                .follow(&mut self.maps, &self.topology, wanted.as_ref())?;
             self.attach_remap_if_needed()?;
             // Once more at the next call: a slot is freed at the second look.
             self.looked_again = told || changed || made;
@@ -193,15 +220,36 @@ impl Source for LiveSource {
         kinds.sort_unstable();
         kinds.dedup();
         let kinds: Vec<String> = kinds.iter().map(ToString::to_string).collect();
-        format!("live, {} programs by {}", self.attached.len(), kinds.join(" and "))
+        format!(
+            "live, {} programs by {}",
+            self.attached.len(),
+            kinds.join(" and ")
+        )
     }
+}
+
+/// What the plan wants attached, and in which ways.
+fn attachments(plan: &ProbePlan) -> Vec<(Event, Vec<Kind>)> {
+    let wanted = plan
+        .events
+        .iter()
+        .filter(|event| event.not_wanted.is_none());
+    wanted
+        .map(|event| {
+            let kinds = event.candidates.iter().map(|candidate| candidate.kind);
+            (event.event, kinds.collect())
+        })
+        .collect()
 }
 
 /// raid0 before 5.14 and linear before 6.12 send the bio itself on, which is
 /// then not queued a second time (KERNEL: drivers/md/raid0.c, md-linear.c).
 fn remap_needed(topology: &Topology) -> bool {
     let level = |device: &Device| {
-        device.md.as_ref().is_some_and(|md| matches!(md.level.as_str(), "raid0" | "linear"))
+        device
+            .md
+            .as_ref()
+            .is_some_and(|md| matches!(md.level.as_str(), "raid0" | "linear"))
     };
     topology.devices.values().any(level)
 }

@@ -38,7 +38,11 @@ impl Sizes {
         let budget = DETAIL_BUDGET_BYTES / (detail::CELLS * 8 * cpus.max(1));
         // Room for a few devices more that come to sit below or on top.
         let details = asked.map_or(devices + 16, |asked| asked + 16);
-        let details = if asked.is_some() { details } else { details.min(budget.max(1)) };
+        let details = if asked.is_some() {
+            details
+        } else {
+            details.min(budget.max(1))
+        };
         Self {
             slots: u32::try_from(slots).unwrap_or(u32::MAX / 4),
             details: u32::try_from(details).unwrap_or(u32::MAX),
@@ -49,9 +53,7 @@ impl Sizes {
 /// The object could not be loaded into the kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
-    #[error(
-        "this iotrace was built without its eBPF programs: build it with `cargo xtask build`"
-    )]
+    #[error("this iotrace was built without its eBPF programs: build it with `cargo xtask build`")]
     NotEmbedded,
     #[error("loading the eBPF object's maps: {0}")]
     Load(#[from] aya::EbpfError),
@@ -61,7 +63,7 @@ pub enum ObjectError {
 ///
 /// # Errors
 /// Without the privilege to create maps, or without an embedded object.
-pub fn open(layout: &Layout, config: &Config, sizes: Sizes) -> Result<Ebpf, ObjectError> {
+pub(super) fn open(layout: &Layout, config: &Config, sizes: Sizes) -> Result<Ebpf, ObjectError> {
     if OBJECT.is_empty() {
         return Err(ObjectError::NotEmbedded);
     }
@@ -73,14 +75,28 @@ pub fn open(layout: &Layout, config: &Config, sizes: Sizes) -> Result<Ebpf, Obje
         .map_max_entries("DEVICES", sizes.slots)
         .map_max_entries("FREE_SLOTS", sizes.slots)
         .map_max_entries("OWNERS", sizes.slots)
-        .map_max_entries("PLACE_OF", sizes.slots)
+        .map_max_entries("SLOTS", sizes.slots)
         .map_max_entries("PLACES", slots::places_for(sizes.slots))
         .map_max_entries("HOT", sizes.slots)
         .map_max_entries("SHARED", sizes.slots)
         .map_max_entries("DETAIL", sizes.details.max(1))
         .map_max_entries("PARTITIONS", sizes.slots)
-        .map_max_entries("PROCESSES", if config.0.by_process != 0 { PROCESS_CAPACITY } else { 1 })
-        .map_max_entries("BIO_STARTS", if config.0.bio_latency != 0 { BIO_START_CAPACITY } else { 1 });
+        .map_max_entries(
+            "PROCESSES",
+            if config.0.by_process != 0 {
+                PROCESS_CAPACITY
+            } else {
+                1
+            },
+        )
+        .map_max_entries(
+            "BIO_STARTS",
+            if config.0.bio_latency != 0 {
+                BIO_START_CAPACITY
+            } else {
+                1
+            },
+        );
     Ok(loader.load(OBJECT)?)
 }
 

@@ -18,7 +18,7 @@ use crate::{
 pub(super) fn snapshot(source: &LiveSource) -> anyhow::Result<Snapshot> {
     let unknown = unknown(&source.attached);
     let rows = rows(&source.maps, &source.slots, unknown)?;
-    let processes = if source.plan.config.by_process == 0 {
+    let processes = if !source.by_process {
         Vec::new()
     } else {
         processes(&source.maps, &source.slots)?
@@ -46,7 +46,12 @@ fn rows(maps: &Maps, slots: &Slots, unknown: Unknown) -> Result<BTreeMap<RowKey,
     let mut sums: BTreeMap<RowKey, Sum> = BTreeMap::new();
     for (key, retired) in &slots.retired {
         let cells = retired.cells.clone();
-        let sum = Sum { disk: retired.disk, cells, requeues: retired.requeues, detail: None };
+        let sum = Sum {
+            disk: retired.disk,
+            cells,
+            requeues: retired.requeues,
+            detail: None,
+        };
         sums.insert(key.clone(), sum);
     }
     for (slot, assigned) in slots.assigned() {
@@ -74,7 +79,10 @@ fn rows(maps: &Maps, slots: &Slots, unknown: Unknown) -> Result<BTreeMap<RowKey,
             }
         }
     }
-    Ok(sums.into_iter().map(|(key, sum)| (key, sum.row(unknown))).collect())
+    Ok(sums
+        .into_iter()
+        .map(|(key, sum)| (key, sum.row(unknown)))
+        .collect())
 }
 
 impl Sum {
@@ -98,15 +106,26 @@ fn processes(maps: &Maps, slots: &Slots) -> Result<Vec<ProcessRow>, MapsError> {
     let rows = maps.processes()?.into_iter();
     Ok(rows
         .filter_map(|(key, cells)| {
-            Some(ProcessRow { device: slots.device_of(key.slot)?, key, cells })
+            Some(ProcessRow {
+                device: slots.device_of(key.slot)?,
+                key,
+                cells,
+            })
         })
         .collect())
 }
 
 /// What the ways of attaching cannot tell.
 fn unknown(attached: &[Attached]) -> Unknown {
-    let classic = attached.iter().any(|attached| attached.kind == Kind::Tracepoint);
-    Unknown { operations: classic, requeues: classic, latency: classic }
+    let classic = attached
+        .iter()
+        .any(|attached| attached.kind == Kind::Tracepoint);
+    Unknown {
+        operations: classic,
+        requeues: classic,
+        flush_bios: classic,
+        latency: classic,
+    }
 }
 
 fn lost(source: &LiveSource) -> Result<Lost, MapsError> {
@@ -116,11 +135,13 @@ fn lost(source: &LiveSource) -> Result<Lost, MapsError> {
         // (kernel/trace/bpf_trace.c, trace_call_bpf).
         let misses = match attached.kind {
             Kind::Tracepoint => None,
-            Kind::Btf | Kind::Raw => {
-                attach::program_facts(&source.ebpf, attached).and_then(|facts| facts.recursion_misses)
-            }
+            Kind::Btf | Kind::Raw => attach::program_facts(&source.ebpf, attached)
+                .and_then(|facts| facts.recursion_misses),
         };
         by_recursion = by_recursion.zip(misses).map(|(sum, misses)| sum + misses);
     }
-    Ok(Lost { by_maps: Some(source.maps.lost()?.lost), by_recursion })
+    Ok(Lost {
+        by_maps: Some(source.maps.lost()?.lost),
+        by_recursion,
+    })
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tracer_ebpf::{
     abi::{
-        DeviceSlot, FLAG_REQUEST_BASED, OVERFLOW_SLOT, Place, Range, Ranges, SlotOwner,
+        FLAG_REQUEST_BASED, OVERFLOW_SLOT, Place, Range, Ranges, SlotOwner, SlotState,
         UNKNOWN_PLACE,
     },
     cells::CELLS,
@@ -31,6 +31,10 @@ pub(super) struct Slots {
     assigned: BTreeMap<u32, Assigned>,
     /// Slots made by the programs whose owner is not known to sysfs yet.
     unnamed: BTreeMap<u32, SlotOwner>,
+    /// Those of them that have been looked for once.
+    met: HashSet<u32>,
+    /// Slots that the programs do not know of yet.
+    fresh: Vec<(u32, u32)>,
     capacity: u32,
     free_details: Vec<u32>,
     slots_made: u64,
@@ -51,6 +55,20 @@ pub(super) struct Assigned {
     gone: bool,
 }
 
+impl Assigned {
+    fn new(key: RowKey, disk: Option<DevId>, owner: SlotOwner) -> Self {
+        Self {
+            key,
+            disk,
+            detail: None,
+            owner,
+            place: None,
+            ranges: None,
+            gone: false,
+        }
+    }
+}
+
 /// What the slots that a row has had before have counted.
 pub(super) struct Retired {
     pub(super) disk: Option<DevId>,
@@ -67,6 +85,8 @@ impl Slots {
         Ok(Self {
             assigned: BTreeMap::new(),
             unnamed: BTreeMap::new(),
+            met: HashSet::new(),
+            fresh: Vec::new(),
             capacity,
             free_details: (0..details).rev().collect(),
             slots_made: 0,
@@ -76,7 +96,9 @@ impl Slots {
 
     /// Slots that count for a row, in use now.
     pub(super) fn assigned(&self) -> impl Iterator<Item = (u32, &Assigned)> {
-        self.assigned.iter().map(|(slot, assigned)| (*slot, assigned))
+        self.assigned
+            .iter()
+            .map(|(slot, assigned)| (*slot, assigned))
     }
 
     /// The device that a slot belongs to.
@@ -101,10 +123,11 @@ impl Slots {
         for device in topology.devices.values() {
             self.announce(maps, device)?;
         }
-        self.name_hidden(topology);
+        self.name_rest(topology);
         for slot in self.assigned.keys().copied().collect::<Vec<_>>() {
             self.place(maps, topology, wanted, slot)?;
         }
+        self.publish(maps)?;
         self.retire(maps, topology)
     }
 
@@ -131,7 +154,10 @@ impl Slots {
     /// programs made for it.
     fn announce(&mut self, maps: &mut Maps, device: &Device) -> Result<(), MapsError> {
         let dev = device.id.to_kernel();
-        let key = RowKey { device: device.id, name: device.name.clone() };
+        let key = RowKey {
+            device: device.id,
+            name: device.name.clone(),
+        };
         let made: Vec<u32> = self
             .unnamed
             .iter()
@@ -143,70 +169,99 @@ impl Slots {
                 self.assign(slot, key.clone(), device, owner);
             }
         }
-        let flags = if device.request_based { FLAG_REQUEST_BASED } else { 0 };
-        match maps.device(dev)? {
-            Some(entry) => self.renew(maps, device, entry, flags),
-            None => {
-                let Some(slot) = maps.pop_free()? else { return Ok(()) };
-                let id = device.diskseq.unwrap_or(0);
-                let owner = SlotOwner { dev, flags, id, disk_name: [0; 32] };
-                maps.set_owner(slot, owner)?;
-                self.assign(slot, key, device, owner);
-                maps.set_device(dev, DeviceSlot { slot, flags, id })
-            }
+        let flags = if device.request_based {
+            FLAG_REQUEST_BASED
+        } else {
+            0
+        };
+        if let Some(slot) = maps.slot(dev)? {
+            return self.renew(maps, device, slot, flags);
         }
+        let Some(slot) = maps.pop_free()? else {
+            return Ok(());
+        };
+        let id = device.diskseq.unwrap_or(0);
+        let owner = SlotOwner {
+            dev,
+            flags,
+            id,
+            disk_name: [0; 32],
+        };
+        maps.set_state(
+            slot,
+            SlotState {
+                id,
+                place: UNKNOWN_PLACE,
+                flags,
+            },
+        )?;
+        maps.set_owner(slot, owner)?;
+        self.assign(slot, key, device, owner);
+        // Places before the first event can be counted: see `place`.
+        self.fresh.push((dev, slot));
+        Ok(())
     }
 
-    /// The kernel's entry of a device we know: its diskseq or its kind may
-    /// have changed under the same number (a loop device set up anew).
+    /// Lets the programs see the slots whose places are written now.
+    fn publish(&mut self, maps: &mut Maps) -> Result<(), MapsError> {
+        for (dev, slot) in std::mem::take(&mut self.fresh) {
+            if !maps.announce(dev, slot)? {
+                // The programs were first: theirs is found at the next look.
+                self.assigned.remove(&slot);
+                maps.set_owner(slot, SlotOwner::default())?;
+                maps.push_free(slot)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The slot of a device we know: its diskseq or its kind may have changed
+    /// under the same number (a loop device set up anew).
     fn renew(
         &mut self,
         maps: &mut Maps,
         device: &Device,
-        entry: DeviceSlot,
+        slot: u32,
         flags: u32,
     ) -> Result<(), MapsError> {
-        let id = device.diskseq.unwrap_or(entry.id);
-        if let Some(assigned) = self.assigned.get_mut(&entry.slot) {
+        if let Some(assigned) = self.assigned.get_mut(&slot) {
             assigned.gone = false;
         }
-        if entry.id == id && entry.flags == flags {
+        let state = maps.state(slot)?;
+        let id = device.diskseq.unwrap_or(state.id);
+        if state.id == id && state.flags == flags {
             return Ok(());
         }
-        maps.set_device(device.id.to_kernel(), DeviceSlot { slot: entry.slot, flags, id })
+        maps.set_state(slot, SlotState { id, flags, ..state })
     }
 
     fn assign(&mut self, slot: u32, key: RowKey, device: &Device, owner: SlotOwner) {
         let disk = device.partition.map(|partition| partition.disk);
-        self.assigned.insert(
-            slot,
-            Assigned { key, disk, detail: None, owner, place: None, ranges: None, gone: false },
-        );
+        self.assigned.insert(slot, Assigned::new(key, disk, owner));
     }
 
     /// Slots of devices that sysfs gives no number (the paths below an NVMe
-    /// multipath head): their gendisk has a name.
-    fn name_hidden(&mut self, topology: &Topology) {
-        let hidden: Vec<u32> = self.unnamed.keys().copied().collect();
-        for slot in hidden {
-            let Some(owner) = self.unnamed.get(&slot).copied() else { continue };
+    /// multipath head), known by their gendisk's name; and of devices that
+    /// were gone before anybody looked.
+    fn name_rest(&mut self, topology: &Topology) {
+        for (slot, owner) in std::mem::take(&mut self.unnamed) {
+            let hidden = disk_name(&owner)
+                .filter(|name| topology.hidden.iter().any(|hidden| hidden.name == *name));
+            let seen_before = !self.met.insert(slot);
             let id = DevId::from_kernel(owner.dev);
-            if topology.devices.contains_key(&id) {
-                continue;
-            }
-            let name = disk_name(&owner).unwrap_or_else(|| id.to_string());
-            self.unnamed.remove(&slot);
+            let name = match hidden {
+                Some(name) => name,
+                // Not in sysfs at the second look either.
+                None if seen_before => disk_name(&owner).unwrap_or_else(|| id.to_string()),
+                None => {
+                    self.unnamed.insert(slot, owner);
+                    continue;
+                }
+            };
+            self.met.remove(&slot);
             self.assigned.insert(
                 slot,
-                Assigned {
-                    key: RowKey { device: id, name },
-                    disk: None,
-                    detail: None,
-                    owner,
-                    place: None,
-                    ranges: None,
-                    gone: false,
-                },
+                Assigned::new(RowKey { device: id, name }, None, owner),
             );
         }
     }
@@ -221,13 +276,23 @@ impl Slots {
     ) -> Result<(), MapsError> {
         let disk_slot = self.disk_slot(slot);
         let ranges = self.ranges(topology, slot);
-        let Some(assigned) = self.assigned.get_mut(&slot) else { return Ok(()) };
-        let Some(device) = place::device(topology, &assigned.key) else { return Ok(()) };
-        if assigned.detail.is_none() && wanted.is_none_or(|wanted| wanted.contains(&device.id)) {
+        let Some(assigned) = self.assigned.get_mut(&slot) else {
+            return Ok(());
+        };
+        let Some(geometry) = place::geometry(topology, &assigned.key) else {
+            return Ok(());
+        };
+        if assigned.detail.is_none()
+            && wanted.is_none_or(|wanted| wanted.contains(&assigned.key.device))
+        {
             assigned.detail = self.free_details.pop();
         }
         let detail = assigned.detail.map_or(0, |index| index + 1);
-        let place = Place { geometry: place::geometry(topology, device), detail, disk_slot };
+        let place = Place {
+            geometry,
+            detail,
+            disk_slot,
+        };
         if assigned.place.is_none_or(|(_, current)| current != place) {
             let index = match assigned.place {
                 Some((index, _)) if index == first_place(slot) => index + 1,
@@ -263,10 +328,11 @@ impl Slots {
             return None;
         }
         let mut ranges = Ranges::default();
-        let partitions = topology
-            .devices
-            .values()
-            .filter(|device| device.partition.is_some_and(|p| p.disk == assigned.key.device));
+        let partitions = topology.devices.values().filter(|device| {
+            device
+                .partition
+                .is_some_and(|p| p.disk == assigned.key.device)
+        });
         let mut places = ranges.range.iter_mut();
         for device in partitions {
             let (Some(partition), Some(slot)) = (device.partition, self.slot_of(device.id)) else {
@@ -276,7 +342,7 @@ impl Slots {
             let Some(range) = places.next() else { break };
             *range = Range {
                 start_sector: partition.start.0,
-                len_sectors: device.size.0,
+                len_sectors: device.size.map_or(0, |size| size.0),
                 slot,
                 _pad: 0,
             };
@@ -290,10 +356,8 @@ impl Slots {
         let mut freed = Vec::new();
         for (slot, assigned) in &mut self.assigned {
             let dev = assigned.owner.dev;
-            let current = maps.device(dev)?.is_some_and(|entry| entry.slot == *slot);
-            if current && topology.devices.contains_key(&assigned.key.device)
-                || place::hidden(topology, &assigned.key)
-            {
+            let current = maps.slot(dev)? == Some(*slot);
+            if current && place::is_there(topology, &assigned.key) {
                 assigned.gone = false;
             } else if !assigned.gone {
                 assigned.gone = true;
@@ -308,7 +372,9 @@ impl Slots {
     }
 
     fn free(&mut self, maps: &mut Maps, slot: u32, current: bool) -> Result<(), MapsError> {
-        let Some(assigned) = self.assigned.remove(&slot) else { return Ok(()) };
+        let Some(assigned) = self.assigned.remove(&slot) else {
+            return Ok(());
+        };
         if current {
             maps.remove_device(assigned.owner.dev)?;
         }
@@ -322,7 +388,7 @@ impl Slots {
             *sum += cell;
         }
         retired.requeues += counted.requeues;
-        maps.point(slot, UNKNOWN_PLACE)?;
+        maps.set_state(slot, SlotState::default())?;
         maps.set_owner(slot, SlotOwner::default())?;
         maps.clear(slot)?;
         if let Some(detail) = assigned.detail {

@@ -1,0 +1,177 @@
+//! `iotrace probe`: what this kernel offers, what would be attached, and why.
+//!
+//! Must not load or attach anything. Needs no privilege: what it may not read,
+//! it says so of.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use crate::{
+    facts::{Finding, KernelFacts, KernelRoot, Privileges},
+    plan::{EventPlan, ProbePlan, Request},
+};
+
+/// How to write it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum ProbeFormat {
+    /// For people.
+    #[default]
+    Plain,
+    /// `{"facts": ..., "plan": ...}` on one line. The facts are a test fixture
+    /// as they are.
+    Json,
+}
+
+/// What to probe for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProbeOptions {
+    pub root: KernelRoot,
+    pub request: Request,
+    pub format: ProbeFormat,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    facts: &'a KernelFacts,
+    plan: &'a ProbePlan,
+}
+
+/// Reads the facts, plans, and writes both.
+///
+/// # Errors
+/// When `out` cannot be written. A kernel that offers nothing is no error: that
+/// is what was asked.
+pub fn run(options: &ProbeOptions, out: &mut dyn Write) -> anyhow::Result<()> {
+    let facts = KernelFacts::read(&options.root);
+    let plan = ProbePlan::new(&facts, &options.request);
+    match options.format {
+        ProbeFormat::Plain => plain(&facts, &plan, out)?,
+        ProbeFormat::Json => {
+            let (facts, plan) = (&facts, &plan);
+            serde_json::to_writer(&mut *out, &Report { facts, plan })?;
+            writeln!(out)?;
+        }
+    }
+    Ok(())
+}
+
+fn plain(facts: &KernelFacts, plan: &ProbePlan, out: &mut dyn Write) -> std::io::Result<()> {
+    found(facts, out)?;
+    writeln!(out)?;
+    table(plan, out)?;
+    lost(plan, out)?;
+    if let Some(error) = &plan.error {
+        writeln!(out, "\nNothing can be counted: {error}.")?;
+    }
+    Ok(())
+}
+
+fn found(facts: &KernelFacts, out: &mut dyn Write) -> std::io::Result<()> {
+    let release = facts.release.as_deref().unwrap_or("not known");
+    writeln!(out, "kernel      {release}")?;
+    line(out, "BTF", &facts.btf, |btf| {
+        format!(
+            "{}: {} tracepoints, {} fields, {} constants",
+            btf.path.display(),
+            btf.prototypes.len(),
+            btf.fields.len(),
+            btf.constants.len(),
+        )
+    })?;
+    line(out, "tracefs", &facts.tracefs, |tracefs| {
+        format!(
+            "{}: {} tracepoints",
+            tracefs.path.display(),
+            tracefs.records.len()
+        )
+    })?;
+    line(out, "privileges", &facts.privileges, privileges)
+}
+
+fn line<T>(
+    out: &mut dyn Write,
+    label: &str,
+    finding: &Finding<T>,
+    text: impl FnOnce(&T) -> String,
+) -> std::io::Result<()> {
+    match finding {
+        Finding::Found(found) => writeln!(out, "{label:<11} {}", text(found)),
+        Finding::Missing(absence) => writeln!(out, "{label:<11} none: {absence}"),
+    }
+}
+
+/// A full set is told by its size: forty names tell nobody anything.
+fn privileges(privileges: &Privileges) -> String {
+    let user = format!("user {}", privileges.uid);
+    match privileges.permitted.as_slice() {
+        [] => format!("{user}, no capabilities"),
+        few if few.len() <= 8 => format!("{user}, {}", few.join(" ")),
+        many => format!("{user}, {} capabilities", many.len()),
+    }
+}
+
+fn table(plan: &ProbePlan, out: &mut dyn Write) -> std::io::Result<()> {
+    row(out, "event", "attach, best first", "arg", "why")?;
+    for event in &plan.events {
+        rows(event, out)?;
+    }
+    Ok(())
+}
+
+/// The ways to be tried, explained by the best; then those that are closed.
+fn rows(plan: &EventPlan, out: &mut dyn Write) -> std::io::Result<()> {
+    let name = plan.event.name();
+    if let Some(why) = plan.not_wanted {
+        return row(out, name, "-", "", why);
+    }
+    match plan.candidates.first() {
+        Some(best) => {
+            let ways: Vec<_> = plan.candidates.iter().map(|c| c.kind.name()).collect();
+            let argument = best.argument.map(|index| index.to_string());
+            let argument = argument.unwrap_or_default();
+            row(out, name, &ways.join(", "), &argument, &best.why)?;
+        }
+        None => row(out, name, "nothing", "", plan.event.lost_without())?,
+    }
+    for refusal in &plan.refusals {
+        row(out, "", &format!("not {}", refusal.kind), "", &refusal.why)?;
+    }
+    Ok(())
+}
+
+fn row(
+    out: &mut dyn Write,
+    event: &str,
+    attach: &str,
+    argument: &str,
+    why: &str,
+) -> std::io::Result<()> {
+    writeln!(out, "{event:<18}  {attach:<20}  {argument:<3}  {why}")
+}
+
+fn lost(plan: &ProbePlan, out: &mut dyn Write) -> std::io::Result<()> {
+    if plan.missing.is_empty() && plan.error.is_none() {
+        return writeln!(out, "\nNothing is lost.");
+    }
+    if plan.missing.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\nNot to be had here, and what is not known without it:"
+    )?;
+    let mut shown = None;
+    for missing in &plan.missing {
+        if shown != Some(&missing.what) {
+            writeln!(out, "  {}", missing.what)?;
+        }
+        writeln!(out, "      {}", missing.lost)?;
+        shown = Some(&missing.what);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "probe_tests.rs"]
+mod tests;

@@ -1,0 +1,246 @@
+//! What a device's figures mean, in sentences: how bad, compared with what is
+//! normal, why, and what to do.
+//!
+//! Must not compute: every number in a sentence is in [`DeviceFigures`].
+
+use std::cmp::Reverse;
+
+use super::format::{count, counted, percent, size};
+use crate::{
+    delta::{DeviceFigures, Op},
+    sysfs::{device::Kind, start::Against},
+};
+
+/// How much a sentence matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// Nothing to do.
+    Fine,
+    /// Something cannot be told.
+    NotKnown,
+    /// Worth a look: no cost for certain.
+    Hint,
+    /// Costs time on the device.
+    Cost,
+}
+
+impl Weight {
+    /// A mark that needs no color.
+    #[must_use]
+    pub const fn mark(self) -> &'static str {
+        match self {
+            Self::Fine => "ok",
+            Self::NotKnown => "??",
+            Self::Hint => " i",
+            Self::Cost => "!!",
+        }
+    }
+}
+
+/// One thing to know about a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub weight: Weight,
+    pub text: String,
+}
+
+impl Finding {
+    fn new(weight: Weight, text: String) -> Self {
+        Self { weight, text }
+    }
+}
+
+/// What is to be known about a device, the weightiest first; never empty.
+#[must_use]
+pub fn findings(device: &DeviceFigures) -> Vec<Finding> {
+    let mut found: Vec<Finding> = [
+        misaligned_writes(device),
+        partial_stripes(device),
+        crossing_chunks(device),
+        misaligned_reads(device),
+        not_classified(device),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    found.sort_by_key(|finding| Reverse(finding.weight));
+    if found.is_empty() {
+        found.push(Finding::new(Weight::Fine, fine(device)));
+    }
+    found
+}
+
+/// The weightiest finding.
+#[must_use]
+pub fn sentence(device: &DeviceFigures) -> Finding {
+    findings(device)
+        .into_iter()
+        .next()
+        .unwrap_or_else(|| Finding::new(Weight::Fine, fine(device)))
+}
+
+fn fine(device: &DeviceFigures) -> String {
+    let placed = device.read.requests + device.write.requests;
+    if placed == 0 {
+        return "no reads or writes".to_owned();
+    }
+    format!(
+        "{} and {}, none misaligned (normal: 0%)",
+        counted(device.read.requests, "read"),
+        counted(device.write.requests, "write"),
+    )
+}
+
+fn misaligned_writes(device: &DeviceFigures) -> Option<Finding> {
+    let physical = device.write.physical;
+    if physical.misaligned == 0 {
+        return None;
+    }
+    let mut text = how_many(&device.write, "write", device);
+    text.push_str(&format!(
+        ": {}, each {} a read-modify-write. ",
+        counted(physical.partial_blocks, "partly written block"),
+        if on_a_drive(device) {
+            "costs the drive"
+        } else {
+            "may cost the devices below"
+        },
+    ));
+    text.push_str(&why(device));
+    Some(Finding::new(Weight::Cost, text))
+}
+
+fn misaligned_reads(device: &DeviceFigures) -> Option<Finding> {
+    (device.read.physical.misaligned != 0).then(|| {
+        let mut text = how_many(&device.read, "read", device);
+        text.push_str(": the drive reads more than was asked for, which costs little");
+        Finding::new(Weight::Hint, text)
+    })
+}
+
+/// `3 of 3 writes (100%; normal: 0%) misaligned to the 4096-byte physical block`
+fn how_many(op: &Op, noun: &str, device: &DeviceFigures) -> String {
+    let share = if noun == "write" {
+        device.rates.misaligned_write_share
+    } else {
+        device.rates.misaligned_read_share
+    };
+    let block = device.geometry.physical_block.map_or_else(
+        || "physical block".to_owned(),
+        |block| format!("{}-byte physical block", block.0),
+    );
+    format!(
+        "{} of {} ({}%; normal: 0%) misaligned to the {block}",
+        count(op.physical.misaligned),
+        counted(op.physical.aligned + op.physical.misaligned, noun),
+        percent(share),
+    )
+}
+
+/// The cause of misaligned writes, and the remedy.
+fn why(device: &DeviceFigures) -> String {
+    let physical = device.write.physical;
+    if let Some(start) = wrong_start(device) {
+        return start;
+    }
+    if let Some(through) = &device.misaligned_through {
+        return format!(
+            "{} of them came through {}",
+            count(through.writes),
+            through.partition
+        );
+    }
+    if physical.off_grid == 0 {
+        return "All are shorter than a block: the writer should write whole blocks".to_owned();
+    }
+    format!(
+        "{} start or end off the grid and {} are shorter than a block: a layer or a program above \
+         starts wrong",
+        count(physical.off_grid),
+        count(physical.sub_block)
+    )
+}
+
+fn wrong_start(device: &DeviceFigures) -> Option<String> {
+    let start = device
+        .starts
+        .iter()
+        .find(|start| start.against == Against::PhysicalBlock && !start.is_aligned())?;
+    let mut text = format!(
+        "Its start, sector {}, is {} bytes past a boundary",
+        start.start_sector.0, start.remainder_bytes.0
+    );
+    if let Some(next) = start.next_aligned_sector {
+        text.push_str(&format!(": move it to {}", next.0));
+        if let Some(better) = start.next_mib_aligned_sector {
+            text.push_str(&format!(", better {}", better.0));
+        }
+    }
+    Some(text)
+}
+
+/// A write to a drive, or to a partition of one, ends in its blocks.
+fn on_a_drive(device: &DeviceFigures) -> bool {
+    matches!(
+        device.kind,
+        Some(Kind::Disk | Kind::Partition | Kind::Nvme | Kind::Virtio)
+    )
+}
+
+fn partial_stripes(device: &DeviceFigures) -> Option<Finding> {
+    // Without parity a partial stripe costs nothing.
+    if let Some(level) = &device.md_level
+        && !matches!(level.as_str(), "raid4" | "raid5" | "raid6")
+    {
+        return None;
+    }
+    let stripe = device.write.stripe?;
+    let shares = device.rates.stripe?;
+    if stripe.partial + stripe.mixed == 0 {
+        return None;
+    }
+    let width = device
+        .geometry
+        .stripe
+        .map_or_else(String::new, |stripe| format!(" of {}", size(stripe.0)));
+    Some(Finding::new(
+        Weight::Hint,
+        format!(
+            "{} of {} ({}%) cover no whole stripe{width}: a parity RAID may have to read before it \
+             writes those. A hint, not a count: its stripe cache merges small sequential writes",
+            count(stripe.partial),
+            counted(stripe.full + stripe.mixed + stripe.partial, "write"),
+            percent(Some(shares.partial)),
+        ),
+    ))
+}
+
+fn crossing_chunks(device: &DeviceFigures) -> Option<Finding> {
+    let share = device
+        .rates
+        .chunk_crossing_share
+        .filter(|share| *share > 0.0)?;
+    let chunk = device.geometry.chunk?;
+    Some(Finding::new(
+        Weight::Hint,
+        format!(
+            "{}% of reads and writes cross a chunk boundary ({}): each keeps two or more members \
+             busy, which is normal for requests larger than a chunk",
+            percent(Some(share)),
+            size(chunk.0),
+        ),
+    ))
+}
+
+fn not_classified(device: &DeviceFigures) -> Option<Finding> {
+    let unknown = device.read.physical.unknown + device.write.physical.unknown;
+    (unknown != 0).then(|| {
+        Finding::new(
+            Weight::NotKnown,
+            format!(
+                "{} came while the physical block was not known: in no alignment class",
+                counted(unknown, "request"),
+            ),
+        )
+    })
+}

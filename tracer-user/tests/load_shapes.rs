@@ -1,0 +1,66 @@
+//! Every program, in every shape it can be configured to, passes this
+//! kernel's verifier. Needs the privilege to load.
+
+use caps::Capability;
+use iotrace::{
+    facts::{KernelFacts, KernelRoot},
+    plan::{Kind, ProbePlan, Request},
+    source::live::shapes,
+};
+
+/// A test that cannot run says why, and fails where it must run.
+fn privileged() -> bool {
+    let facts = KernelFacts::read(&KernelRoot::default());
+    let permits = |capability| {
+        facts
+            .privileges
+            .found()
+            .is_some_and(|privileges| privileges.permits(capability))
+    };
+    let loadable = permits(Capability::CAP_SYS_ADMIN)
+        || permits(Capability::CAP_BPF) && permits(Capability::CAP_PERFMON);
+    if !loadable {
+        assert!(
+            std::env::var_os("IOTRACE_REQUIRE").is_none(),
+            "IOTRACE_REQUIRE is set and the privilege to load programs is missing"
+        );
+        eprintln!("not run: needs CAP_BPF and CAP_PERFMON (run as root)");
+    }
+    loadable
+}
+
+#[test]
+fn every_shape_loads() {
+    if !privileged() {
+        return;
+    }
+    let facts = KernelFacts::read(&KernelRoot::default());
+    let request = Request {
+        attach: None,
+        by_process: true,
+        bio_latency: true,
+        bio_remap_needed: true,
+    };
+    let plan = ProbePlan::new(&facts, &request);
+    plan.check().unwrap();
+    let mut kinds = std::collections::BTreeSet::new();
+    for config in shapes::shapes() {
+        for loaded in shapes::load(&plan, config).unwrap() {
+            let what = format!(
+                "{} by {} with {:?}",
+                loaded.event, loaded.kind, loaded.config
+            );
+            match loaded.outcome {
+                Ok(_) => kinds.insert(loaded.kind),
+                Err(reason) => panic!("{what}: {reason}"),
+            };
+        }
+    }
+    assert!(
+        kinds.contains(&Kind::Tracepoint),
+        "no classic tracepoint: is tracefs mounted?"
+    );
+    if facts.btf.found().is_some() {
+        assert!(kinds.contains(&Kind::Btf) && kinds.contains(&Kind::Raw));
+    }
+}
