@@ -289,8 +289,7 @@ fn kernel_geometry(geometry: &Geometry) -> classify::Geometry {
 /// Compares `actual` with the committed `file` of this crate; with
 /// `IOTRACE_UPDATE_GOLDEN=1` writes it instead.
 pub(crate) fn golden(file: &str, actual: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join(file);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     if std::env::var_os("IOTRACE_UPDATE_GOLDEN").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, actual).unwrap();

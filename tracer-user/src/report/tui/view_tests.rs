@@ -106,7 +106,10 @@ fn any_size_and_any_key_can_be_drawn() {
 #[test]
 fn processes_and_help() {
     let mut app = app(Mode::Processes);
-    golden("tests/golden/tui_processes_80x24.txt", &screen(&app, 80, 24));
+    golden(
+        "tests/golden/tui_processes_80x24.txt",
+        &screen(&app, 80, 24),
+    );
     press(&mut app, "?");
     golden("tests/golden/tui_help_80x24.txt", &screen(&app, 80, 24));
 }
