@@ -299,6 +299,9 @@ pub(super) fn quantiles_text(quantiles: &Quantiles) -> String {
 }
 
 fn process_table(processes: &[ProcessFigures]) -> String {
+    if processes.is_empty() {
+        return "(no process queued any IO)\n".to_owned();
+    }
     let mut text = format!(
         "{}{}\n",
         process_head("DEVICE", "COMMAND", "PID"),
