@@ -203,16 +203,37 @@ pub struct Config {
     pub _pad: u32,
 }
 
-/// The value of `DEVICES`, keyed by the kernel's `dev_t`.
+/// The value of `SLOTS`, by slot: what every event needs to know of one. Its
+/// words are written one at a time and read one at a time.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DeviceSlot {
-    pub slot: u32,
-    /// [`FLAG_REQUEST_BASED`] and its like.
-    pub flags: u32,
+pub struct SlotState {
     /// diskseq; the gendisk's address where there is no diskseq, and 0 until
     /// it is first seen: a `dev_t` is reused, this is not.
     pub id: u64,
+    /// Index in `PLACES`.
+    pub place: u32,
+    /// [`FLAG_REQUEST_BASED`] and its like.
+    pub flags: u32,
+}
+
+/// Entries of `FRONT`, a power of two.
+pub const FRONT_ENTRIES: u32 = 4096;
+
+/// Where `FRONT` may hold the slot of a device. Disks of 16 minors each, the
+/// first 256 of a major, do not share.
+#[inline(always)]
+#[must_use]
+pub const fn front_index(dev: u32) -> u32 {
+    (dev ^ (dev >> 16)) & (FRONT_ENTRIES - 1)
+}
+
+/// An entry of `FRONT`: device and slot in one word, so that nobody ever sees
+/// the one without the other. 0 is empty.
+#[inline(always)]
+#[must_use]
+pub const fn front_entry(dev: u32, slot: u32) -> u64 {
+    (dev as u64) << 32 | slot as u64
 }
 
 /// The device is counted from requests, else from bios.
@@ -228,7 +249,7 @@ pub struct SlotOwner {
     /// The kernel's `dev_t`; 0 for a free slot.
     pub dev: u32,
     pub flags: u32,
-    /// As in [`DeviceSlot`].
+    /// As in [`SlotState`].
     pub id: u64,
     /// `gendisk.disk_name` of the whole disk, NUL-terminated: an NVMe path
     /// below a multipath head has no other name.
@@ -239,7 +260,7 @@ pub struct SlotOwner {
 pub const OVERFLOW_SLOT: u32 = 0;
 
 /// The value of `PLACES`: how to classify, and where to keep histograms.
-/// Entries are never changed while a slot points at them (`PLACE_OF`).
+/// Entries are never changed while a slot points at them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
@@ -356,7 +377,7 @@ const _: () = {
     assert!(size_of::<Layout>() == 8 + 4 * 4 + 36 * 2 + 6 * 12 + 2 * 2);
     assert!(size_of::<Geometry>() == 7 * 8);
     assert!(size_of::<Place>() == 7 * 8 + 8);
-    assert!(size_of::<DeviceSlot>() == 16);
+    assert!(size_of::<SlotState>() == 16);
     assert!(size_of::<SlotOwner>() == 48);
     assert!(size_of::<Ranges>() == MAX_RANGES * 24);
     assert!(size_of::<ProcessKey>() == 32);
@@ -369,12 +390,13 @@ pub const fn kernel_memory_bytes(devices: u64, cpus: u64) -> u64 {
     let slots = slot_capacity(devices);
     let hot = slots * cpus * size_of::<HotBlock>() as u64;
     let shared = slots * size_of::<SharedBlock>() as u64;
-    let owners = slots * (size_of::<SlotOwner>() + size_of::<Ranges>() + 8) as u64;
+    let owners = slots * (size_of::<SlotOwner>() + size_of::<Ranges>()) as u64;
+    let states = slots * size_of::<SlotState>() as u64 + FRONT_ENTRIES as u64 * 8;
     let places = 2 * slots * size_of::<Place>() as u64;
     // htab element: 48 bytes of header, key and value rounded up to 8; two
     // buckets of 16 bytes an element at most.
-    let devices = slots * (48 + 8 + size_of::<DeviceSlot>() as u64 + 32);
-    hot + shared + owners + places + devices
+    let devices = slots * (48 + 8 + 8 + 32);
+    hot + shared + owners + states + places + devices
 }
 
 /// Slots made for `devices` devices that exist at the start: room for an

@@ -2,6 +2,7 @@
 //!
 //! One way through: facts → plan → attach → source → snapshot → delta → views.
 
+pub mod cli;
 pub mod commands;
 pub mod delta;
 pub mod facts;

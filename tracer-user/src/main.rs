@@ -1,4 +1,9 @@
 //! The `iotrace` binary: hands over to the library and sets the exit code.
-fn main() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    iotrace::commands::run::run(iotrace::cli::Cli::parse())
 }

@@ -47,7 +47,9 @@ pub fn format(size: Bytes) -> String {
     let fits = |(shift, _): &&(u32, char)| size.0 > 0 && size.0.trailing_zeros() >= *shift;
     match UNITS.iter().find(fits) {
         Some((shift, letter)) => format!("{}{letter}", size.0 >> shift),
-        None if size.0 > 0 && size.0 % SECTOR_BYTES == 0 => format!("{}s", size.0 / SECTOR_BYTES),
+        None if size.0 > 0 && size.0.is_multiple_of(SECTOR_BYTES) => {
+            format!("{}s", size.0 / SECTOR_BYTES)
+        }
         None => size.0.to_string(),
     }
 }

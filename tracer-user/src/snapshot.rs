@@ -73,6 +73,15 @@ impl Lost {
     pub fn total(&self) -> Option<u64> {
         Some(self.by_maps? + self.by_recursion?)
     }
+
+    /// The same before anything was lost.
+    #[must_use]
+    pub fn none_yet(&self) -> Self {
+        Self {
+            by_maps: self.by_maps.map(|_| 0),
+            by_recursion: self.by_recursion.map(|_| 0),
+        }
+    }
 }
 
 /// What the way of attaching cannot tell.

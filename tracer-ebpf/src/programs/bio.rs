@@ -13,18 +13,14 @@ use tracer_ebpf::{
 };
 
 use crate::{
-    maps::{self, BIO_STARTS, BioStart, Detail},
+    maps::{self, BIO_STARTS, BioStart, Detail, State},
     read::{Kernel, Ptr, config, current, layout, now_ns},
     request::Io,
     slots,
 };
 
-/// What the bio events need of a bio.
-struct Bio {
-    opf: u32,
-    op: Op,
-    sector: u64,
-    len_bytes: u64,
+/// Where a bio goes.
+struct Target {
     /// The whole disk.
     disk: Ptr,
     /// The partition it was sent to, or the disk.
@@ -32,24 +28,52 @@ struct Bio {
     request_based: bool,
 }
 
+/// What the bio events need of a bio.
+struct Bio {
+    opf: u32,
+    io: Io,
+    request_based: bool,
+}
+
 #[inline(always)]
-fn read<K: Kernel>(bio: Ptr) -> Option<Bio> {
-    let opf: u32 = K::load(bio, layout!(bio_opf))?;
-    let len: u32 = K::load(bio, layout!(bio_size))?;
-    let sector: u64 = K::load(bio, layout!(bio_sector))?;
+fn target<K: Kernel>(bio: Ptr) -> Option<Target> {
     let (disk, dev) = device::<K>(bio)?;
     let queue = disk.follow::<K>(layout!(disk_queue))?;
     let request_based = queue.follow::<K>(layout!(queue_mq_ops)).is_some();
-    let op = layout!(op).decode(opf);
-    Some(Bio {
-        opf,
-        op,
-        sector,
-        len_bytes: u64::from(len),
+    Some(Target {
         disk,
         dev,
         request_based,
     })
+}
+
+#[inline(always)]
+fn read<K: Kernel>(bio: Ptr, opf: u32, target: &Target) -> Option<Bio> {
+    let len: u32 = K::load(bio, layout!(bio_size))?;
+    let sector: u64 = K::load(bio, layout!(bio_sector))?;
+    let len_bytes = u64::from(len);
+    let flags = slots::kind_flags(target.request_based);
+    let mut slot = slots::of_disk::<K>(target.dev, target.disk, flags)?;
+    if layout!(bio_bdev) == ABSENT {
+        slot = slots::partition_by_range(slot, sector, len_bytes);
+    }
+    let op = layout!(op).decode(opf);
+    let io = Io {
+        op,
+        start_bytes: sector << 9,
+        len_bytes,
+        slot,
+    };
+    Some(Bio {
+        opf,
+        io,
+        request_based: target.request_based,
+    })
+}
+
+#[inline(always)]
+fn has_flush_flags(opf: u32) -> bool {
+    opf & (layout!(fua_mask) | layout!(preflush_mask)) != 0
 }
 
 /// The disk of a bio, and the number of the partition it was sent to. After
@@ -67,32 +91,11 @@ fn device<K: Kernel>(bio: Ptr) -> Option<(Ptr, u32)> {
 }
 
 impl Bio {
-    #[inline(always)]
-    fn io<K: Kernel>(&self) -> Option<Io> {
-        let flags = slots::kind_flags(self.request_based);
-        let found = slots::of_disk::<K>(self.dev, self.disk, flags)?;
-        let slot = if layout!(bio_bdev) == ABSENT {
-            slots::partition_by_range(found.slot, self.sector, self.len_bytes)
-        } else {
-            found.slot
-        };
-        Some(Io {
-            op: self.op,
-            start_bytes: self.sector << 9,
-            len_bytes: self.len_bytes,
-            slot,
-        })
-    }
-
-    #[inline(always)]
-    fn has_flush_flags(&self) -> bool {
-        self.opf & (layout!(fua_mask) | layout!(preflush_mask)) != 0
-    }
-
     /// Counts FUA, PREFLUSH and bios of no bytes.
     #[inline(always)]
-    fn count_flags(&self, slot: u32) {
-        if self.len_bytes == 0 {
+    fn count_flags(&self) {
+        let slot = self.io.slot;
+        if self.io.len_bytes == 0 {
             maps::count(slot, cells::EMPTY_BIOS, 1);
             return;
         }
@@ -106,37 +109,41 @@ impl Bio {
 }
 
 /// `block_bio_queue`: a bio reaches a device, before the device splits it.
+/// `address` gives the bio's address as a number.
 #[inline(always)]
-pub(crate) fn on_queue<K: Kernel>(bio: Ptr, address: u64) {
+pub(crate) fn on_queue<K: Kernel>(bio: Ptr, address: impl Fn() -> Option<u64>) {
     let _ = queue::<K>(bio, address);
 }
 
 #[inline(always)]
-fn queue<K: Kernel>(bio: Ptr, address: u64) -> Option<()> {
-    let seen = read::<K>(bio)?;
+fn queue<K: Kernel>(bio: Ptr, address: impl Fn() -> Option<u64>) -> Option<()> {
+    let opf: u32 = K::load(bio, layout!(bio_opf))?;
+    let target = target::<K>(bio)?;
+    let flush = has_flush_flags(opf);
     // Most bios of a request-based disk are of no interest here.
-    if seen.request_based && !seen.has_flush_flags() && config().by_process == 0 {
+    if target.request_based && !flush && config().by_process == 0 {
         return None;
     }
-    let io = seen.io::<K>()?;
-    if seen.has_flush_flags() || seen.len_bytes == 0 {
-        seen.count_flags(io.slot);
+    let seen = read::<K>(bio, opf, &target)?;
+    let empty = seen.io.len_bytes == 0;
+    if flush || empty {
+        seen.count_flags();
     }
-    if !seen.request_based && seen.len_bytes != 0 {
-        io.count();
+    if !seen.request_based && !empty {
+        seen.io.count();
         if config().bio_latency != 0 {
-            start_clock(&io, address);
+            start_clock(&seen.io, address);
         }
     }
-    if config().by_process != 0 && seen.len_bytes != 0 {
-        count_process::<K>(bio, &io);
+    if config().by_process != 0 && !empty {
+        count_process::<K>(bio, &seen.io);
     }
     Some(())
 }
 
 #[inline(always)]
-fn start_clock(io: &Io, address: u64) -> Option<()> {
-    let place = slots::place(io.slot)?;
+fn start_clock(io: &Io, address: impl Fn() -> Option<u64>) -> Option<()> {
+    let place = State::of(io.slot)?.place()?;
     let index = place.detail.checked_sub(1)?;
     let cells = io.latency_cells(detail::AWAIT, place)? as u32;
     let start = BioStart {
@@ -144,7 +151,7 @@ fn start_clock(io: &Io, address: u64) -> Option<()> {
         detail: index,
         cells,
     };
-    if BIO_STARTS.insert(address, start, 0).is_err() {
+    if BIO_STARTS.insert(address()?, start, 0).is_err() {
         maps::count_lost(lost::NO_BIO_START);
     }
     Some(())
@@ -167,8 +174,10 @@ pub(crate) fn on_bio_complete(address: u64) {
 /// `block_split`: the block layer cuts a bio in two.
 #[inline(always)]
 pub(crate) fn on_split<K: Kernel>(bio: Ptr) {
-    if let Some(io) = read::<K>(bio).and_then(|seen| seen.io::<K>()) {
-        maps::count(io.slot, cells::SPLITS, 1);
+    if let Some(target) = target::<K>(bio)
+        && let Some(seen) = read::<K>(bio, 0, &target)
+    {
+        maps::count(seen.io.slot, cells::SPLITS, 1);
     }
 }
 
@@ -185,29 +194,39 @@ fn remap<K: Kernel>(bio: Ptr, old_dev: u32) -> Option<()> {
     if u32::from(flags) & layout!(trace_completion_mask) == 0 {
         return None;
     }
-    let seen = read::<K>(bio)?;
-    if seen.request_based || seen.len_bytes == 0 {
+    let target = target::<K>(bio)?;
+    if target.request_based {
         return None;
     }
     if layout!(bio_bdev) != ABSENT {
         // Sent to a partition and not there yet: the partition's own remap,
         // from the partition's number, follows.
-        let whole = slots::disk_dev::<K>(seen.disk)?;
-        if seen.dev != whole && seen.dev != old_dev {
+        let whole = slots::disk_dev::<K>(target.disk)?;
+        if target.dev != whole && target.dev != old_dev {
             return None;
         }
-    } else if K::load::<u8>(bio, layout!(bio_partno))? != 0
-        && maps::device(old_dev)?.flags & FLAG_REQUEST_BASED == 0
-    {
+    } else if K::load::<u8>(bio, layout!(bio_partno))? != 0 && sends_bios(old_dev)? {
         return None;
     }
-    seen.io::<K>()?.count()
+    let opf: u32 = K::load(bio, layout!(bio_opf))?;
+    let seen = read::<K>(bio, opf, &target)?;
+    if seen.io.len_bytes != 0 {
+        seen.io.count();
+    }
+    Some(())
+}
+
+/// Whether a device is one that sends bios on, as an array does, and not a
+/// disk whose partition the bio was sent to.
+#[inline(always)]
+fn sends_bios(dev: u32) -> Option<bool> {
+    Some(State::of(maps::slot(dev)?)?.flags() & FLAG_REQUEST_BASED == 0)
 }
 
 /// Counts a bio for whoever submits it.
 #[inline(always)]
 fn count_process<K: Kernel>(bio: Ptr, io: &Io) -> Option<()> {
-    let place = slots::place(io.slot)?;
+    let place = State::of(io.slot)?.place()?;
     if place.detail == 0 {
         return None;
     }

@@ -12,7 +12,7 @@ use tracer_ebpf::{
 };
 
 use crate::{
-    maps,
+    maps::{self, State},
     read::{layout, record},
     request::Io,
     slots,
@@ -40,18 +40,16 @@ fn read(ctx: &TracePointContext, at: ClassicRecord, flags: u32) -> Option<Seen> 
         Some(bytes) if bytes != 0 && op != Op::NotTold => u64::from(bytes),
         _ => u64::from(sectors) << 9,
     };
-    let found = slots::of_number(dev, flags);
-    let slot = slots::partition_by_range(found.slot, sector, len_bytes);
+    let disk_slot = slots::of_number(dev, flags);
+    let flags = State::of(disk_slot)?.flags();
+    let slot = slots::partition_by_range(disk_slot, sector, len_bytes);
     let io = Io {
         op,
         start_bytes: sector << 9,
         len_bytes,
         slot,
     };
-    Some(Seen {
-        io,
-        flags: found.flags,
-    })
+    Some(Seen { io, flags })
 }
 
 /// `block:block_rq_issue`.
@@ -94,10 +92,6 @@ pub(crate) fn on_queue(ctx: &TracePointContext) {
 #[inline(always)]
 pub(crate) fn on_split(ctx: &TracePointContext) {
     if let Some(dev) = record::<u32>(ctx, layout!(classic_split.dev)) {
-        maps::count(
-            slots::of_number(dev, slots::UNTOLD_KIND).slot,
-            cells::SPLITS,
-            1,
-        );
+        maps::count(slots::of_number(dev, slots::UNTOLD_KIND), cells::SPLITS, 1);
     }
 }

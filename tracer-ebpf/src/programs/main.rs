@@ -87,7 +87,7 @@ pub fn block_rq_complete_raw(ctx: RawTracePointContext) -> i32 {
 
 #[btf_tracepoint(function = "block_bio_queue")]
 pub fn block_bio_queue_btf(ctx: BtfTracePointContext) -> i32 {
-    let address = argument_address(&ctx, layout!(arg_bio_queue_bio)).unwrap_or(0);
+    let address = || argument_address(&ctx, layout!(arg_bio_queue_bio));
     with_argument!(ctx, arg_bio_queue_bio, |bio| bio::on_queue::<Typed>(
         bio, address
     ));
@@ -98,7 +98,7 @@ pub fn block_bio_queue_btf(ctx: BtfTracePointContext) -> i32 {
 pub fn block_bio_queue_raw(ctx: RawTracePointContext) -> i32 {
     with_argument!(ctx, arg_bio_queue_bio, |bio: Ptr| bio::on_queue::<Probed>(
         bio,
-        bio.address()
+        || Some(bio.address())
     ));
     0
 }

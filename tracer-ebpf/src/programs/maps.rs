@@ -11,8 +11,8 @@ use aya_ebpf::{
 };
 use tracer_ebpf::{
     abi::{
-        DetailBlock, DeviceSlot, HotBlock, Lost, Place, ProcessCells, ProcessKey, Ranges,
-        SharedBlock, SlotOwner, lost,
+        DetailBlock, FRONT_ENTRIES, HotBlock, Lost, Place, ProcessCells, ProcessKey, Ranges,
+        SharedBlock, SlotOwner, SlotState, UNKNOWN_PLACE, front_entry, front_index, lost,
     },
     cells::{CELLS, HOT_CELLS, SHARED_CELLS, detail},
 };
@@ -22,16 +22,17 @@ pub(crate) const NO_EXIST: u64 = 1;
 
 /// dev_t → slot.
 #[map]
-pub(crate) static DEVICES: HashMap<u32, DeviceSlot> = HashMap::with_max_entries(64, 0);
+pub(crate) static DEVICES: HashMap<u32, u32> = HashMap::with_max_entries(64, 0);
 /// Slots that belong to no device.
 #[map]
 pub(crate) static FREE_SLOTS: Queue<u32> = Queue::with_max_entries(64, 0);
 #[map]
 pub(crate) static OWNERS: Array<SlotOwner> = Array::with_max_entries(64, 0);
-/// Slot → index in `PLACES`: one aligned word, so that a reader sees the old
-/// or the new geometry and never half of each.
+/// The same for the devices that do not share an entry, without a hash.
 #[map]
-pub(crate) static PLACE_OF: Array<u32> = Array::with_max_entries(64, 0);
+static FRONT: Array<u64> = Array::with_max_entries(FRONT_ENTRIES, 0);
+#[map]
+static SLOTS: Array<SlotState> = Array::with_max_entries(64, 0);
 #[map]
 pub(crate) static PLACES: Array<Place> = Array::with_max_entries(64, 0);
 #[map]
@@ -194,21 +195,80 @@ pub(crate) fn count_slot_made() {
     }
 }
 
-/// Copies the entry of a device.
+/// The slot of a device; `None` for one that has none.
 #[inline(always)]
-pub(crate) fn device(dev: u32) -> Option<DeviceSlot> {
-    // SAFETY: entries are only replaced when a device is, see
-    // `super::slots`.
-    unsafe { DEVICES.get(dev) }.copied()
+pub(crate) fn slot(dev: u32) -> Option<u32> {
+    let front = FRONT.get_ptr_mut(front_index(dev))?;
+    // SAFETY: one aligned load of a word of a map value.
+    let entry = unsafe { core::ptr::read_volatile(front) };
+    if entry >> 32 == u64::from(dev) {
+        return Some(entry as u32);
+    }
+    // SAFETY: the entry of a device changes only when the device does.
+    let slot = unsafe { DEVICES.get(dev) }.copied()?;
+    if entry == 0 {
+        // SAFETY: one aligned store of a word of a map value.
+        unsafe { core::ptr::write_volatile(front, front_entry(dev, slot)) };
+    }
+    Some(slot)
 }
 
-/// The gendisk was not known when user space announced the device: keep it.
+/// Makes `FRONT` forget a device whose slot is no longer its own.
 #[inline(always)]
-pub(crate) fn adopt(dev: u32, id: u64) {
-    if let Some(entry) = DEVICES.get_ptr_mut(dev) {
-        // SAFETY: one aligned store of a word; whoever else adopts stores the
-        // same.
-        unsafe { core::ptr::write_volatile(&raw mut (*entry).id, id) };
+pub(crate) fn forget_front(dev: u32) {
+    if let Some(entry) = FRONT.get_ptr_mut(front_index(dev)) {
+        // SAFETY: one aligned store of a word of a map value. An entry of
+        // another device that is lost with it is found by hash.
+        unsafe { core::ptr::write_volatile(entry, 0) };
+    }
+}
+
+/// A slot's state, to be read word by word.
+#[derive(Clone, Copy)]
+pub(crate) struct State(*mut SlotState);
+
+impl State {
+    #[inline(always)]
+    pub(crate) fn of(slot: u32) -> Option<Self> {
+        SLOTS.get_ptr_mut(slot).map(Self)
+    }
+
+    #[inline(always)]
+    pub(crate) fn id(self) -> u64 {
+        // SAFETY: one aligned load of a word of a map value.
+        unsafe { core::ptr::read_volatile(&raw const (*self.0).id) }
+    }
+
+    /// Keeps what is never reused of the device, once it is seen.
+    #[inline(always)]
+    pub(crate) fn set_id(self, id: u64) {
+        // SAFETY: one aligned store of a word; whoever else stores it stores
+        // the same.
+        unsafe { core::ptr::write_volatile(&raw mut (*self.0).id, id) };
+    }
+
+    #[inline(always)]
+    pub(crate) fn flags(self) -> u32 {
+        // SAFETY: one aligned load of a word of a map value.
+        unsafe { core::ptr::read_volatile(&raw const (*self.0).flags) }
+    }
+
+    /// The slot's entry in `PLACES`.
+    #[inline(always)]
+    pub(crate) fn place(self) -> Option<&'static Place> {
+        // SAFETY: one aligned load of a word of a map value.
+        PLACES.get(unsafe { core::ptr::read_volatile(&raw const (*self.0).place) })
+    }
+
+    /// Fills the state of a slot that no event has been counted in yet.
+    #[inline(always)]
+    pub(crate) fn start(self, id: u64, flags: u32) {
+        self.set_id(id);
+        // SAFETY: aligned stores of words of a map value.
+        unsafe {
+            core::ptr::write_volatile(&raw mut (*self.0).flags, flags);
+            core::ptr::write_volatile(&raw mut (*self.0).place, UNKNOWN_PLACE);
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use tracer_ebpf::{
 };
 
 use crate::{
-    maps::{self, Detail, Hot},
+    maps::{self, Detail, Hot, State},
     read::{Kernel, Ptr, layout, now_ns},
     slots,
 };
@@ -53,7 +53,7 @@ impl Io {
     /// Counts it, in the histograms too where the device has some.
     #[inline(always)]
     pub(crate) fn count(&self) -> Option<()> {
-        let place = slots::place(self.slot)?;
+        let place = State::of(self.slot)?.place()?;
         let hot = Hot::of(self.slot)?;
         self.each_cell(place, |cell, amount| hot.count(cell, amount));
         if place.detail != 0 {
@@ -65,7 +65,7 @@ impl Io {
     /// Takes it back: it was put back and will be counted when issued again.
     #[inline(always)]
     pub(crate) fn uncount(&self) -> Option<()> {
-        let place = slots::place(self.slot)?;
+        let place = State::of(self.slot)?.place()?;
         self.each_cell(place, |cell, amount| {
             maps::count_requeued(self.slot, cell, amount)
         });
@@ -145,7 +145,7 @@ fn slot<K: Kernel>(rq: Ptr, sector: u64, len_bytes: u64) -> Option<u32> {
         if let Some(part) = rq.follow::<K>(layout!(request_part)) {
             let dev: u32 = K::load(part, layout!(bdev_dev))?;
             let disk = part.follow::<K>(layout!(bdev_disk))?;
-            return Some(slots::of_disk::<K>(dev, disk, FLAG_REQUEST_BASED)?.slot);
+            return slots::of_disk::<K>(dev, disk, FLAG_REQUEST_BASED);
         }
     }
     // No partition told: iostats are off, or the kernel keeps an hd_struct.
@@ -156,7 +156,7 @@ fn slot<K: Kernel>(rq: Ptr, sector: u64, len_bytes: u64) -> Option<u32> {
             .follow::<K>(layout!(queue_disk))?
     };
     let dev = slots::disk_dev::<K>(disk)?;
-    let disk_slot = slots::of_disk::<K>(dev, disk, FLAG_REQUEST_BASED)?.slot;
+    let disk_slot = slots::of_disk::<K>(dev, disk, FLAG_REQUEST_BASED)?;
     Some(slots::partition_by_range(disk_slot, sector, len_bytes))
 }
 
@@ -198,7 +198,7 @@ fn time<K: Kernel>(rq: Ptr, done_bytes: u32) -> Option<()> {
     if u64::from(done_bytes) < io.len_bytes {
         return None;
     }
-    let place = slots::place(io.slot)?;
+    let place = State::of(io.slot)?.place()?;
     let block = Detail::of(place.detail)?;
     let now = now_ns();
     let start: u64 = K::load(rq, layout!(request_start_time_ns))?;

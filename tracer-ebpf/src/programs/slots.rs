@@ -7,26 +7,13 @@
 //! Must not classify or count IO.
 
 use tracer_ebpf::abi::{
-    ABSENT, DeviceSlot, FLAG_KIND_UNKNOWN, FLAG_REQUEST_BASED, OVERFLOW_SLOT, Place, SlotOwner,
-    UNKNOWN_PLACE, lost,
+    ABSENT, FLAG_KIND_UNKNOWN, FLAG_REQUEST_BASED, OVERFLOW_SLOT, SlotOwner, lost,
 };
 
 use crate::{
-    maps::{self, DEVICES, FREE_SLOTS, NO_EXIST, OWNERS, PARTITIONS, PLACE_OF, PLACES},
+    maps::{self, DEVICES, FREE_SLOTS, NO_EXIST, OWNERS, PARTITIONS, State},
     read::{Kernel, Ptr, layout},
 };
-
-/// A block device as the kernel names it at an event.
-#[derive(Clone, Copy)]
-pub(crate) struct Device {
-    /// The partition, where the event tells it, else the whole disk.
-    pub(crate) dev: u32,
-    /// [`FLAG_REQUEST_BASED`] and its like.
-    pub(crate) flags: u32,
-    /// Never reused; 0 where the event does not tell.
-    pub(crate) id: u64,
-    pub(crate) name: [u8; 32],
-}
 
 /// `dev_t` of a whole disk.
 #[inline(always)]
@@ -48,82 +35,73 @@ fn disk_id<K: Kernel>(disk: Ptr) -> Option<u64> {
 
 /// The slot of the device `dev` on `disk`; made if it has none.
 #[inline(always)]
-pub(crate) fn of_disk<K: Kernel>(dev: u32, disk: Ptr, flags: u32) -> Option<DeviceSlot> {
+pub(crate) fn of_disk<K: Kernel>(dev: u32, disk: Ptr, flags: u32) -> Option<u32> {
     let id = disk_id::<K>(disk)?;
-    if let Some(found) = maps::device(dev) {
-        if found.id == id {
-            return Some(found);
+    if let Some(slot) = maps::slot(dev) {
+        let state = State::of(slot)?;
+        let known = state.id();
+        if known == id {
+            return Some(slot);
         }
-        if found.id == 0 {
-            maps::adopt(dev, id);
-            return Some(found);
+        if known == 0 {
+            state.set_id(id);
+            return Some(slot);
         }
     }
-    let name = disk.bytes::<32>(layout!(disk_name));
-    Some(make(&Device {
+    let disk_name = disk.bytes::<32>(layout!(disk_name));
+    Some(make(&SlotOwner {
         dev,
         flags,
         id,
-        name,
+        disk_name,
     }))
 }
 
 /// The slot of a device of which the event tells the number only.
 #[inline(always)]
-pub(crate) fn of_number(dev: u32, flags: u32) -> DeviceSlot {
-    match maps::device(dev) {
-        Some(found) => found,
-        None => make(&Device {
+pub(crate) fn of_number(dev: u32, flags: u32) -> u32 {
+    match maps::slot(dev) {
+        Some(slot) => slot,
+        None => make(&SlotOwner {
             dev,
             flags,
             id: 0,
-            name: [0; 32],
+            disk_name: [0; 32],
         }),
     }
 }
 
 /// Takes a free slot for a device seen for the first time.
 #[inline(never)]
-fn make(device: &Device) -> DeviceSlot {
-    let overflow = DeviceSlot {
-        slot: OVERFLOW_SLOT,
-        flags: device.flags,
-        id: device.id,
-    };
+fn make(owner: &SlotOwner) -> u32 {
     let Ok(Some(slot)) = FREE_SLOTS.pop() else {
         maps::count_lost(lost::NO_SLOT);
-        return overflow;
+        return OVERFLOW_SLOT;
     };
-    let made = DeviceSlot {
-        slot,
-        flags: device.flags,
-        id: device.id,
-    };
-    let owner = SlotOwner {
-        dev: device.dev,
-        flags: device.flags,
-        id: device.id,
-        disk_name: device.name,
-    };
+    if let Some(state) = State::of(slot) {
+        state.start(owner.id, owner.flags);
+    }
     let _ = OWNERS.set(slot, owner, 0);
     maps::count_slot_made();
-    // Replace an entry of another device, but not one that another CPU has
+    // Replace the entry of another device, but not one that another CPU has
     // just made for this one.
-    let mode = if maps::device(device.dev).is_some() {
-        0
-    } else {
-        NO_EXIST
-    };
-    if DEVICES.insert(device.dev, made, mode).is_ok() {
-        return made;
+    let replace = maps::slot(owner.dev).is_some();
+    if DEVICES
+        .insert(owner.dev, slot, if replace { 0 } else { NO_EXIST })
+        .is_ok()
+    {
+        if replace {
+            maps::forget_front(owner.dev);
+        }
+        return slot;
     }
     let _ = OWNERS.set(slot, SlotOwner::default(), 0);
     let _ = FREE_SLOTS.push(slot, 0);
-    match maps::device(device.dev) {
+    match maps::slot(owner.dev) {
         Some(theirs) => theirs,
         None => {
             maps::count_lost(lost::NO_SLOT);
-            overflow
+            OVERFLOW_SLOT
         }
     }
 }
@@ -148,13 +126,6 @@ pub(crate) fn partition_by_range(disk_slot: u32, start_sector: u64, len_bytes: u
         }
     }
     disk_slot
-}
-
-/// How to classify the IO of a slot.
-#[inline(always)]
-pub(crate) fn place(slot: u32) -> Option<&'static Place> {
-    let index = PLACE_OF.get(slot).copied().unwrap_or(UNKNOWN_PLACE);
-    PLACES.get(index)
 }
 
 /// Flags of a device whose queue has, or has not, blk-mq operations.

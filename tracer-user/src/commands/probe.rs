@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// How to write it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum ProbeFormat {
     /// For people.
     #[default]

@@ -20,7 +20,10 @@ use super::{
 };
 use crate::{
     snapshot::{RowKey, Snapshot, Unknown},
-    sysfs::device::{Device, Geometry, Kind, Topology},
+    sysfs::{
+        device::{Device, Geometry, Kind, Topology},
+        start::StartCheck,
+    },
     units::DevId,
 };
 
@@ -40,7 +43,7 @@ pub struct DeviceFigures {
     pub members: Vec<String>,
     pub geometry: Geometry,
     /// Of a partition: its start against each boundary of its disk.
-    pub starts: Vec<Start>,
+    pub starts: Vec<StartCheck>,
     pub notes: Vec<String>,
     /// Steps below the topmost device above it.
     pub depth: usize,
@@ -70,33 +73,6 @@ pub struct DeviceFigures {
     pub histograms: Option<Histograms>,
     pub boundary: Option<Boundary>,
     pub rates: Rates,
-}
-
-/// A partition's start against one boundary of its disk.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Start {
-    /// The boundary.
-    pub against: StartAgainst,
-    pub boundary_bytes: u64,
-    pub start_sector: u64,
-    /// Bytes that the start lies past a boundary: 0 is aligned.
-    pub remainder_bytes: u64,
-    /// The first aligned sector at or after the start.
-    pub next_aligned_sector: Option<u64>,
-    /// The first that is whole MiB away from an aligned position as well.
-    pub next_mib_aligned_sector: Option<u64>,
-}
-
-/// What a start is compared with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum StartAgainst {
-    PhysicalBlock,
-    /// 4096 bytes, where the drive reports 512 and may not mean it.
-    AssumedPhysicalBlock,
-    Chunk,
-    Stripe,
-    Boundary,
 }
 
 /// Zone appends: they have no place until they complete.
@@ -252,7 +228,10 @@ impl<'a> About<'a> {
             disk: self.disk,
             members: self.members,
             geometry,
-            starts: Vec::new(),
+            starts: self
+                .device
+                .map(|device| device.start_checks.clone())
+                .unwrap_or_default(),
             notes: self
                 .device
                 .map(|device| device.notes.clone())

@@ -19,7 +19,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use self::{
-    device::{DeviceFigures, Flush, Other, Start, StartAgainst, ZoneAppend},
+    device::{DeviceFigures, Flush, Other, ZoneAppend},
     histogram::{Boundary, BoundarySplit, Histograms, PowerBin, RemainderBin, SeekBin},
     known::Known,
     latency::{Latency, Quantiles},

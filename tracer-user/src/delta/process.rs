@@ -34,6 +34,8 @@ pub struct ProcessFigures {
     pub writes_per_second: Option<f64>,
     pub read_bytes_per_second: Option<f64>,
     pub write_bytes_per_second: Option<f64>,
+    /// Misaligned reads and writes together.
+    pub misaligned_per_second: Option<f64>,
     /// `None` as well where the physical block is not known.
     pub misaligned_read_share: Option<f64>,
     /// `None` as well where the physical block is not known.
@@ -109,6 +111,12 @@ fn order(process: &ProcessFigures) -> (u64, u64, u64) {
 }
 
 impl ProcessFigures {
+    /// Read and written; `None` for an interval of no length.
+    #[must_use]
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        Some(self.read_bytes_per_second? + self.write_bytes_per_second?)
+    }
+
     fn identity(&self) -> (&str, &str, u32, Option<u64>) {
         (&self.device, &self.command, self.pid, self.cgroup)
     }
@@ -144,6 +152,8 @@ impl ProcessFigures {
             writes_per_second: per_second(cells.write_requests, length),
             read_bytes_per_second: per_second(cells.read_bytes, length),
             write_bytes_per_second: per_second(cells.write_bytes, length),
+            misaligned_per_second: if_physical(cells.read_misaligned + cells.write_misaligned)
+                .and_then(|count| per_second(count, length)),
             misaligned_read_share: if_physical(cells.read_misaligned)
                 .and_then(|part| ratio(part, cells.read_requests)),
             misaligned_write_share: if_physical(cells.write_misaligned)

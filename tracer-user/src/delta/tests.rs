@@ -4,7 +4,10 @@ use proptest::prelude::*;
 use tracer_ebpf::{bins::latency_bin_le_ns, cells};
 
 use super::*;
-use crate::report::testing::{Bench, busy_bench, find, raid_topology};
+use crate::{
+    report::testing::{Bench, busy_bench, find, raid_topology},
+    units::Bytes,
+};
 
 fn meter_of(bench: &Bench, by_process: bool) -> Meter {
     let first = Bench::new(bench.topology.clone()).snapshot;
@@ -219,7 +222,12 @@ proptest! {
         steps in prop::collection::vec(
             prop::collection::vec((0usize..8, 0usize..cells::CELLS, 0u64..1 << 40), 0..40), 1..5),
     ) {
-        let mut bench = Bench::new(raid_topology());
+        let mut topology = raid_topology();
+        for device in topology.devices.values_mut() {
+            device.geometry.chunk = Some(Bytes(65536));
+            device.geometry.stripe = Some(Bytes(458_752));
+        }
+        let mut bench = Bench::new(topology);
         let mut meter = meter_of(&bench, false);
         let mut sums: Vec<(String, Vec<u64>)> = Vec::new();
         for step in steps {

@@ -70,7 +70,8 @@ pub struct KernelFacts {
 
 impl KernelFacts {
     /// Reads what there is below `root`. Never fails: what cannot be read is
-    /// kept with its reason. Takes tens of milliseconds (BTF is megabytes).
+    /// kept with its reason. Takes about a tenth of a second: BTF is
+    /// megabytes.
     #[must_use]
     pub fn read(root: &KernelRoot) -> Self {
         let release = root::read_text(&root.os_release()).ok();

@@ -105,9 +105,8 @@ fn read_record(tracefs: &Path, tracepoint: &str) -> Result<Record, Absence> {
 /// Parses the text of a `format` file. A line that is no field is passed over,
 /// as is a field that lacks a number: one odd field must not cost the others.
 ///
-/// A line looks like
-/// `field:char rwbs[10];	offset:34;	size:10;	signed:0;`
-/// (`trace_event_fields`, kernel/trace/trace_events.c).
+/// A line looks like `field:char rwbs[10]; offset:34; size:10; signed:0;`, with
+/// tabs for spaces between the parts (`f_show`, kernel/trace/trace_events.c).
 #[must_use]
 pub fn parse_format(text: &str) -> Record {
     text.lines()

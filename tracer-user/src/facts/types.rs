@@ -132,14 +132,23 @@ fn chained_id(of: &dyn BtfType) -> Result<u32, TypeError> {
 pub fn bare(btf: &Btf, type_id: u32) -> Result<Type, TypeError> {
     let mut id = type_id;
     for _ in 0..MAX_DEPTH {
-        id = match btf.resolve_type_by_id(id)? {
-            Type::Typedef(t) => chained_id(&t)?,
-            Type::Volatile(t) | Type::Const(t) | Type::Restrict(t) => chained_id(&t)?,
-            Type::TypeTag(t) => chained_id(&t)?,
-            found => return Ok(found),
+        let found = btf.resolve_type_by_id(id)?;
+        id = match (&found, qualified(&found)) {
+            (_, Some(below)) => chained_id(below)?,
+            (Type::Typedef(typedef), None) => chained_id(typedef)?,
+            _ => return Ok(found),
         };
     }
     Err(TypeError::Damaged("typedefs run in a circle".to_owned()))
+}
+
+/// The type itself if it only qualifies or tags the one below it.
+fn qualified(found: &Type) -> Option<&dyn BtfType> {
+    match found {
+        Type::Volatile(t) | Type::Const(t) | Type::Restrict(t) => Some(t),
+        Type::TypeTag(t) => Some(t),
+        _ => None,
+    }
 }
 
 fn size_bytes(btf: &Btf, type_id: u32) -> Result<u32, TypeError> {
@@ -178,50 +187,42 @@ pub fn type_name(btf: &Btf, type_id: u32) -> Result<String, TypeError> {
     let mut stars = String::new();
     for _ in 0..MAX_DEPTH {
         let found = btf.resolve_type_by_id(id)?;
-        let prefix = match &found {
-            Type::Void => return Ok(format!("void{}", spaced(&stars))),
-            Type::Volatile(t) | Type::Const(t) | Type::Restrict(t) => {
-                id = chained_id(t)?;
-                continue;
-            }
-            Type::TypeTag(t) => {
-                id = chained_id(t)?;
-                continue;
-            }
-            Type::Ptr(t) => {
+        id = match (&found, qualified(&found)) {
+            (_, Some(below)) => chained_id(below)?,
+            (Type::Ptr(pointer), None) => {
                 stars.push('*');
-                id = chained_id(t)?;
-                continue;
+                chained_id(pointer)?
             }
-            Type::FuncProto(_) => return Ok(format!("function{}", spaced(&stars))),
-            Type::Array(t) => {
-                let element = bare(btf, chained_id(t)?)?;
-                let element = own_name(btf, &element)?;
-                return Ok(format!("{element}[{}]{}", t.len(), spaced(&stars)));
-            }
-            Type::Struct(_) => "struct ",
-            Type::Union(_) => "union ",
-            Type::Enum(_) | Type::Enum64(_) => "enum ",
-            Type::Fwd(t) if t.is_union() => "union ",
-            Type::Fwd(_) => "struct ",
-            _ => "",
+            _ if stars.is_empty() => return target_name(btf, &found),
+            _ => return Ok(format!("{} {stars}", target_name(btf, &found)?)),
         };
-        let name = own_name(btf, &found)?;
-        return Ok(format!("{prefix}{name}{}", spaced(&stars)));
     }
     Err(TypeError::Damaged("pointers run in a circle".to_owned()))
 }
 
-fn spaced(stars: &str) -> String {
-    if stars.is_empty() {
-        String::new()
-    } else {
-        format!(" {stars}")
-    }
+/// The name of a type that is neither pointer nor qualifier.
+fn target_name(btf: &Btf, of: &Type) -> Result<String, TypeError> {
+    let name = own_name(btf, of)?;
+    Ok(match of {
+        Type::Struct(_) => format!("struct {name}"),
+        Type::Union(_) => format!("union {name}"),
+        Type::Fwd(t) if t.is_union() => format!("union {name}"),
+        Type::Fwd(_) => format!("struct {name}"),
+        Type::Enum(_) | Type::Enum64(_) => format!("enum {name}"),
+        Type::Array(t) => {
+            let element = bare(btf, chained_id(t)?)?;
+            format!("{}[{}]", own_name(btf, &element)?, t.len())
+        }
+        _ => name,
+    })
 }
 
+/// The type's own name; what has none is called by its kind.
 fn own_name(btf: &Btf, of: &Type) -> Result<String, TypeError> {
-    match of.as_btf_type() {
+    let named = of
+        .as_btf_type()
+        .filter(|named| named.get_name_offset().is_some());
+    match named {
         Some(named) => Ok(btf.resolve_name(named)?),
         None => Ok(of.name().to_owned()),
     }

@@ -31,7 +31,11 @@ pub(super) struct Open {
 /// Why not, for a person.
 pub(super) fn open(facts: &KernelFacts, event: Event, kind: Kind) -> Result<Open, String> {
     match kind {
-        Kind::Btf | Kind::Raw => by_arguments(facts, event),
+        Kind::Btf => by_arguments(facts, event),
+        Kind::Raw => by_arguments(facts, event).map(|open| Open {
+            why: format!("{}, its fields by helper calls", open.why),
+            ..open
+        }),
         Kind::Tracepoint => by_record(facts, event),
     }
 }
@@ -77,7 +81,8 @@ fn needs_met(btf: &BtfFacts, event: Event) -> Result<(), String> {
 fn request_needs(btf: &BtfFacts) -> Result<(), String> {
     operations(btf)?;
     all(btf, &[REQUEST_CMD_FLAGS, REQUEST_DATA_LEN, REQUEST_SECTOR])?;
-    // The disk is in the request (before 5.17) or in its queue (since 5.15).
+    // The disk is in the request (before 5.17: commit f3fa33acca9f)
+    // or in its queue (since 5.15: commit d152c682f03c).
     if field(btf, REQUEST_RQ_DISK).is_err() {
         all(btf, &[REQUEST_Q, QUEUE_DISK])?;
     }
@@ -87,7 +92,8 @@ fn request_needs(btf: &BtfFacts) -> Result<(), String> {
 fn bio_needs(btf: &BtfFacts) -> Result<(), String> {
     operations(btf)?;
     all(btf, &[BIO_OPF, BIO_SECTOR])?;
-    // The disk is in the bio (before 5.12) or in its block device.
+    // The disk is in the bio (before 5.12: commit 309dca309fc3) or in
+    // its block device.
     if field(btf, BIO_DISK).is_err() {
         all(btf, &[BIO_BDEV, BDEV_DISK])?;
     }

@@ -112,7 +112,7 @@ fn fill_constants(layout: &mut Layout, btf: &BtfFacts) {
         secure_erase: op(btf, "REQ_OP_SECURE_ERASE").unwrap_or(none),
         write_zeroes: op(btf, "REQ_OP_WRITE_ZEROES").unwrap_or(none),
         zone_append: op(btf, "REQ_OP_ZONE_APPEND").unwrap_or(none),
-        // SCSI has none of its own since 5.14 (commit 2965db2e9d4c).
+        // SCSI has none of its own since 5.14 (commit da6269da4cfe).
         passthrough_from: [op(btf, "REQ_OP_SCSI_IN"), op(btf, "REQ_OP_DRV_IN")]
             .into_iter()
             .flatten()

@@ -62,11 +62,10 @@ pub(super) fn missing(
         }
         operations(&mut missing, layout);
     }
-    if seen(Event::BlockRqIssue).is_some_and(EventPlan::by_record) {
-        classic_requests(&mut missing);
-    }
-    if seen(Event::BlockBioQueue).is_some_and(EventPlan::by_record) {
-        classic_bios(&mut missing, request);
+    for plan in events.iter().filter(|plan| plan.by_record()) {
+        let what = format!("what is behind the record of {}", plan.event);
+        let lost = behind_the_record(plan.event, request);
+        missing.extend(lost.into_iter().map(|lost| Missing::new(&what, lost)));
     }
     missing
 }
@@ -189,27 +188,25 @@ fn operations(missing: &mut Vec<Missing>, layout: &Layout) {
     }
 }
 
-fn classic_requests(missing: &mut Vec<Missing>) {
-    let what = "the request behind block_rq_issue (a classic record)";
-    for lost in [
-        "write zeroes, zone append and passthrough apart: all are N",
-        "latency: a record has no start time",
-        "whether a request put back had been issued",
-        "its partition: found by its sector instead",
-        "events that the kernel skipped: it keeps no count of them here",
-    ] {
-        missing.push(Missing::new(what, lost));
-    }
-}
-
-fn classic_bios(missing: &mut Vec<Missing>, request: Request) {
-    let what = "the bio behind block_bio_queue (a classic record)";
-    let mut lost = vec![
-        "its partition: found by its sector instead",
-        "forced unit access apart from a flush",
-    ];
-    if request.by_process {
+/// What a classic tracepoint's record does not say.
+fn behind_the_record(event: Event, request: Request) -> Vec<&'static str> {
+    let partition = "its partition: found by its sector instead";
+    let mut lost = match event {
+        Event::BlockRqIssue => vec![
+            "write zeroes, zone append and passthrough apart: all are N",
+            "events that the kernel skipped: it keeps no count of them here",
+            partition,
+        ],
+        Event::BlockRqRequeue => {
+            vec!["whether a request put back had been issued: counts may be short by as many"]
+        }
+        Event::BlockRqComplete => vec!["latency of disks: there is no start time"],
+        Event::BlockBioQueue => vec!["forced unit access apart from a flush", partition],
+        Event::BlockBioRemap => vec!["which bio it was: one sent on, or a new one"],
+        Event::BlockSplit | Event::BlockBioComplete => Vec::new(),
+    };
+    if event == Event::BlockBioQueue && request.by_process {
         lost.push("the control group that it is charged to");
     }
-    missing.extend(lost.into_iter().map(|lost| Missing::new(what, lost)));
+    lost
 }

@@ -5,8 +5,8 @@
 
 use super::format::{count, counted, percent, size};
 use crate::{
-    delta::{DeviceFigures, Op, StartAgainst},
-    sysfs::device::Kind,
+    delta::{DeviceFigures, Op},
+    sysfs::{device::Kind, start::Against},
 };
 
 /// How much a sentence matters.
@@ -96,14 +96,14 @@ fn misaligned_writes(device: &DeviceFigures) -> Option<Finding> {
     }
     let mut text = how_many(&device.write, "write", device);
     text.push_str(&format!(
-        ": {} only partly written; ",
-        counted(physical.partial_blocks, "block")
+        ": {}, each {} a read-modify-write. ",
+        counted(physical.partial_blocks, "partly written block"),
+        if on_a_drive(device) {
+            "costs the drive"
+        } else {
+            "may cost the devices below"
+        },
     ));
-    text.push_str(if on_a_drive(device) {
-        "each costs the drive a read-modify-write. "
-    } else {
-        "each may cost a read-modify-write below. "
-    });
     text.push_str(&why(device));
     Some(Finding::new(Weight::Cost, text))
 }
@@ -116,7 +116,7 @@ fn misaligned_reads(device: &DeviceFigures) -> Option<Finding> {
     })
 }
 
-/// `3 of 3 writes (100%) misaligned to the 4096-byte physical block (normal: 0%)`
+/// `3 of 3 writes (100%; normal: 0%) misaligned to the 4096-byte physical block`
 fn how_many(op: &Op, noun: &str, device: &DeviceFigures) -> String {
     let share = if noun == "write" {
         device.rates.misaligned_write_share
@@ -128,7 +128,7 @@ fn how_many(op: &Op, noun: &str, device: &DeviceFigures) -> String {
         |block| format!("{}-byte physical block", block.0),
     );
     format!(
-        "{} of {} ({}%) misaligned to the {block} (normal: 0%)",
+        "{} of {} ({}%; normal: 0%) misaligned to the {block}",
         count(op.physical.misaligned),
         counted(op.physical.aligned + op.physical.misaligned, noun),
         percent(share),
@@ -157,21 +157,18 @@ fn why(device: &DeviceFigures) -> String {
 }
 
 fn wrong_start(device: &DeviceFigures) -> Option<String> {
-    let start = device.starts.iter().find(|start| {
-        start.remainder_bytes != 0
-            && matches!(
-                start.against,
-                StartAgainst::PhysicalBlock | StartAgainst::AssumedPhysicalBlock
-            )
-    })?;
+    let start = device
+        .starts
+        .iter()
+        .find(|start| start.against == Against::PhysicalBlock && !start.is_aligned())?;
     let mut text = format!(
-        "The partition starts at sector {}, {} bytes past a {}-byte boundary",
-        start.start_sector, start.remainder_bytes, start.boundary_bytes
+        "Its start, sector {}, is {} bytes past a boundary",
+        start.start_sector.0, start.remainder_bytes.0
     );
     if let Some(next) = start.next_aligned_sector {
-        text.push_str(&format!(": move it to sector {next}"));
+        text.push_str(&format!(": move it to {}", next.0));
         if let Some(better) = start.next_mib_aligned_sector {
-            text.push_str(&format!(" or, better, {better}"));
+            text.push_str(&format!(", better {}", better.0));
         }
     }
     Some(text)

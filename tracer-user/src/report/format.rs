@@ -179,17 +179,31 @@ pub fn cut(text: &str, width: usize) -> String {
 /// that is longer stands alone.
 #[must_use]
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    fill(text.split_whitespace(), " ", width)
+}
+
+/// Joins `parts` with `joint` into lines of at most `width` characters, broken
+/// after a joint only.
+#[must_use]
+pub fn fill<'a>(
+    parts: impl IntoIterator<Item = &'a str>,
+    joint: &str,
+    width: usize,
+) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
-    for word in text.split_whitespace() {
+    for part in parts {
         let length = line.chars().count();
-        if length > 0 && length + 1 + word.chars().count() > width {
-            lines.push(std::mem::take(&mut line));
+        if length == 0 {
+            line.push_str(part);
+            continue;
         }
-        if !line.is_empty() {
-            line.push(' ');
+        line.push_str(joint);
+        if length + joint.chars().count() + part.chars().count() > width {
+            lines.push(line.trim_end().to_owned());
+            line.clear();
         }
-        line.push_str(word);
+        line.push_str(part);
     }
     if !line.is_empty() {
         lines.push(line);
@@ -250,6 +264,7 @@ mod tests {
     fn wrapping_keeps_every_word() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("incomprehensible a", 4), ["incomprehensible", "a"]);
+        assert_eq!(fill(["a b", "c d", "e"], ", ", 7), ["a b,", "c d, e"]);
         assert_eq!(cut("abcdef", 4), "abc~");
     }
 }

@@ -13,9 +13,12 @@ use super::Report;
 use crate::{
     delta::{
         Boundary, DeviceFigures, Flush, Histograms, Interval, Op, Other, ProcessFigures,
-        ProcessRead, ProcessWrite, Start, ZoneAppend,
+        ProcessRead, ProcessWrite, ZoneAppend,
     },
-    sysfs::device::{Geometry, Kind},
+    sysfs::{
+        device::{Geometry, Kind},
+        start::{Against, StartCheck},
+    },
 };
 
 /// One line of `iotrace --format json`: what happened in one interval, or in
@@ -69,7 +72,7 @@ struct Device<'a> {
     members: &'a [String],
     geometry: GeometryBytes,
     /// Of a partition: its start against each boundary of its disk.
-    start: Option<&'a [Start]>,
+    start: Option<Vec<Start>>,
     notes: &'a [String],
     read: &'a Op,
     write: &'a Op,
@@ -115,6 +118,31 @@ struct GeometryBytes {
     /// Given by the user.
     boundary_bytes: Option<u64>,
 }
+
+/// A partition's start against one boundary of its disk.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Start {
+    /// Which boundary: `assumed_physical_block` is 4096 bytes, where the drive
+    /// reports 512 and may not mean it.
+    #[schemars(extend("enum" = AGAINST))]
+    against: &'static str,
+    boundary_bytes: u64,
+    start_sector: u64,
+    /// Bytes that the start lies past a boundary: 0 is aligned.
+    remainder_bytes: u64,
+    /// The first aligned sector at or after the start. null: no sector is.
+    next_aligned_sector: Option<u64>,
+    /// The first that is whole MiB away from an aligned position as well.
+    next_mib_aligned_sector: Option<u64>,
+}
+
+const AGAINST: [&str; 5] = [
+    "physical_block",
+    "assumed_physical_block",
+    "chunk",
+    "stripe",
+    "boundary",
+];
 
 /// The bios that one process queued to one device.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -204,7 +232,8 @@ impl<'a> From<&'a DeviceFigures> for Device<'a> {
             dm_name: figures.dm_name.as_deref(),
             members: &figures.members,
             geometry: GeometryBytes::from(figures.geometry),
-            start: (figures.kind == Some(Kind::Partition)).then_some(figures.starts.as_slice()),
+            start: (figures.kind == Some(Kind::Partition))
+                .then(|| figures.starts.iter().map(Start::from).collect()),
             notes: &figures.notes,
             read: &figures.read,
             write: &figures.write,
@@ -237,6 +266,25 @@ impl From<Geometry> for GeometryBytes {
             stripe_bytes: geometry.stripe.map(|bytes| bytes.0),
             phase_bytes: geometry.phase.map(|bytes| bytes.0),
             boundary_bytes: geometry.boundary.map(|bytes| bytes.0),
+        }
+    }
+}
+
+impl From<&StartCheck> for Start {
+    fn from(check: &StartCheck) -> Self {
+        Self {
+            against: match check.against {
+                Against::PhysicalBlock => "physical_block",
+                Against::AssumedPhysicalBlock => "assumed_physical_block",
+                Against::Chunk => "chunk",
+                Against::Stripe => "stripe",
+                Against::Boundary => "boundary",
+            },
+            boundary_bytes: check.boundary_bytes.0,
+            start_sector: check.start_sector.0,
+            remainder_bytes: check.remainder_bytes.0,
+            next_aligned_sector: check.next_aligned_sector.map(|sector| sector.0),
+            next_mib_aligned_sector: check.next_mib_aligned_sector.map(|sector| sector.0),
         }
     }
 }

@@ -12,7 +12,7 @@ use super::{
     Report,
     columns::{self, DEVICE, DEVICE_WIDE, DEVICE_WIDTH, PROCESS, WIDE},
     explain::{self, Weight},
-    format::{amount, count, counted, cut, milliseconds, seconds, size, wrap},
+    format::{amount, count, counted, cut, fill, milliseconds, seconds, size, wrap},
 };
 use crate::{
     delta::{DeviceFigures, Interval, Latency, ProcessFigures, Quantiles},
@@ -134,15 +134,15 @@ impl<W: Write> Report for PlainReport<W> {
 
 const HEAD: &str = "\
 MB = 1,000,000 bytes; mis. = misaligned to the physical block (normal: 0);
-chunkX = crossing a chunk boundary; full/mix/part = writes that cover only whole
-stripes / whole stripes and a ragged end / no whole stripe, in percent of writes;
-al., mis. p50, p99 = await in ms of aligned, misaligned requests.
+chunkX = crossing a chunk boundary; full/mix/part = percent of the writes that
+cover only whole stripes, whole stripes and a ragged end, no whole stripe;
+al., mis. p50, p99 = await in ms of aligned, of misaligned requests.
 ";
 
 const FOOT: &str = "
-Units: MB = 1,000,000 bytes, KiB = 1024 bytes; every device counts what reached
-that device, so rows are not to be added up; a disk's row holds its partitions'.
-Next: `iotrace stack` shows where each layer starts, `iotrace doctor` says how to
+Units: MB = 1,000,000 bytes, KiB = 1024 bytes. Every row counts what reached
+that device; rows are not to be added up, and a disk's holds its partitions'.
+Next: `iotrace stack` shows where each layer starts, `iotrace doctor` how to
 repair it, `iotrace --by process` who writes.
 ";
 
@@ -170,10 +170,12 @@ fn device_summary(text: &mut String, device: &DeviceFigures, width: usize) {
         Some(name) => format!("{} ({name})", device.name),
         None => device.name.clone(),
     };
-    text.push_str(&format!("\n{title}: {}\n", traffic(device)));
-    let geometry = geometry(&device.geometry);
-    if !geometry.is_empty() {
-        text.push_str(&format!("     {geometry}\n"));
+    text.push('\n');
+    for line in wrap(&format!("{title}: {}", traffic(device)), width) {
+        text.push_str(&format!("{line}\n"));
+    }
+    for line in geometry(&device.geometry, width.saturating_sub(5)) {
+        text.push_str(&format!("     {line}\n"));
     }
     for finding in explain::findings(device) {
         marked(text, finding.weight, &finding.text, width);
@@ -229,9 +231,10 @@ fn traffic(device: &DeviceFigures) -> String {
     parts.join(", ")
 }
 
-/// The boundaries that requests were held against.
+/// The boundaries that requests were held against, in lines of at most
+/// `width` characters.
 #[must_use]
-pub(super) fn geometry(geometry: &Geometry) -> String {
+pub(super) fn geometry(geometry: &Geometry, width: usize) -> Vec<String> {
     let mut parts = Vec::new();
     for (name, bytes) in [
         ("logical block", geometry.logical_block),
@@ -253,7 +256,7 @@ pub(super) fn geometry(geometry: &Geometry) -> String {
     if let Some(phase) = geometry.phase.filter(|phase| phase.0 != 0) {
         parts.push(format!("phase {}", size(phase.0)));
     }
-    parts.join(", ")
+    fill(parts.iter().map(String::as_str), ", ", width)
 }
 
 fn latency_lines(name: &str, latency: Option<Latency>) -> String {

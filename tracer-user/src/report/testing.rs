@@ -15,9 +15,11 @@ use tracer_ebpf::{
 };
 
 use crate::{
-    delta::Start,
     snapshot::{Lost, ProcessRow, Row, RowKey, Snapshot, Unknown},
-    sysfs::device::{Device, Geometry, Kind, Limits, Partition, Topology},
+    sysfs::{
+        device::{Device, Geometry, Kind, Limits, Partition, Topology},
+        start::check_all,
+    },
     units::{Bytes, DevId, Sectors},
 };
 
@@ -67,6 +69,7 @@ pub(crate) fn partition(
 ) -> Device {
     let mut device = device(name, major, minor);
     device.kind = Kind::Partition;
+    device.start_checks = check_all(&device.geometry, Sectors(start_sector), false);
     device.partition = Some(Partition {
         disk,
         number: minor % 16,
@@ -114,18 +117,6 @@ pub(crate) fn raid_topology() -> Topology {
         home,
         device("loop0", 7, 0),
     ])
-}
-
-/// What [`crate::sysfs`] would say of `sda1`.
-pub(crate) fn wrong_start() -> Start {
-    Start {
-        against: crate::delta::StartAgainst::PhysicalBlock,
-        boundary_bytes: 4096,
-        start_sector: 34,
-        remainder_bytes: 1024,
-        next_aligned_sector: Some(40),
-        next_mib_aligned_sector: Some(2048),
-    }
 }
 
 /// Counts requests as the kernel side does, over a topology.

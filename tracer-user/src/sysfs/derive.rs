@@ -72,6 +72,18 @@ impl Topology {
         }
     }
 
+    /// As [`Self::set_overrides`], for devices that may have changed since the
+    /// user spoke: what fits no more is left out, and told in
+    /// [`Topology::unreadable`].
+    pub fn set_overrides_that_fit(&mut self, overrides: &BTreeMap<DevId, Override>) {
+        for device in self.devices.values_mut() {
+            device.overridden = overrides.get(&device.id).copied();
+        }
+        let dropped = self.derive();
+        self.unreadable
+            .extend(dropped.iter().map(ToString::to_string));
+    }
+
     /// How to classify IO on this device by its position on the *whole disk*;
     /// `None` for a device that is not listed.
     #[must_use]

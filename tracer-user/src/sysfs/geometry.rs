@@ -126,7 +126,7 @@ pub fn data_disks(level: &str, raid_disks: u32, layout: Option<i64>) -> Option<u
         "raid6" => raid_disks.checked_sub(2)?,
         "raid10" => {
             let copies = Raid10Copies::from_layout(layout?)?;
-            if copies.total() > raid_disks || raid_disks % copies.near != 0 {
+            if copies.total() > raid_disks || !raid_disks.is_multiple_of(copies.near) {
                 return None;
             }
             raid_disks / copies.near
@@ -203,6 +203,10 @@ fn alignment(
     components: &[Component],
 ) -> Option<Bytes> {
     let p = physical_block?;
+    if limits.physical_block.is_some_and(|reported| reported < p) {
+        // What the kernel reports is for the smaller block.
+        return components_alignment(p, components);
+    }
     match limits.alignment_offset {
         Some(AlignmentOffset::Bytes(a)) => Some(Bytes(a.0.checked_rem(p.0)?)),
         Some(AlignmentOffset::Inconsistent) => components_alignment(p, components),

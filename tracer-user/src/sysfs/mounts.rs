@@ -1,8 +1,11 @@
-//! Which file system is mounted where, from the text of `mountinfo`.
+//! Which file system is mounted where, from `mountinfo`.
 //!
-//! Must not touch files.
+//! Must not look at what is mounted.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use crate::units::DevId;
 
@@ -24,6 +27,15 @@ pub struct Mount {
 }
 
 impl Mounts {
+    /// Reads a `mountinfo`, such as `/proc/self/mountinfo`.
+    ///
+    /// # Errors
+    /// When the file cannot be read; the caller names it.
+    pub fn read(path: &Path) -> io::Result<Self> {
+        let text = fs::read(path)?;
+        Ok(Self::parse(&String::from_utf8_lossy(&text)))
+    }
+
     /// Lines of any other form are left out.
     #[must_use]
     pub fn parse(mountinfo: &str) -> Self {

@@ -98,7 +98,7 @@ fn next_start(check: &StartCheck) -> String {
 /// ` (3 MiB)`; nothing where it is not a whole number of them.
 fn mib(start: Sectors) -> String {
     let bytes = start.bytes().0;
-    if bytes > 0 && bytes % (1 << 20) == 0 {
+    if bytes > 0 && bytes.is_multiple_of(1 << 20) {
         format!(" ({} MiB)", bytes >> 20)
     } else {
         String::new()
@@ -227,7 +227,7 @@ fn unlike_members_note(device: &Device, members: &[&Device]) -> Option<String> {
 
 /// `part / whole` as a fraction with 1 above, or a decimal.
 fn fraction(part: u64, whole: u64) -> String {
-    if whole % part == 0 {
+    if whole.is_multiple_of(part) {
         format!("1/{}", whole / part)
     } else {
         format!("{part}/{whole}")
@@ -239,9 +239,13 @@ fn binary(bytes: Bytes) -> String {
     const UNITS: [(&str, u32); 4] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
     UNITS
         .iter()
-        .find(|(_, shift)| bytes.0 > 0 && bytes.0 % (1 << shift) == 0)
+        .find(|(_, shift)| bytes.0 > 0 && bytes.0.is_multiple_of(1 << shift))
         .map_or_else(
             || format!("{} bytes", bytes.0),
             |(unit, shift)| format!("{} {unit}", bytes.0 >> shift),
         )
 }
+
+#[cfg(test)]
+#[path = "notes_tests.rs"]
+mod tests;

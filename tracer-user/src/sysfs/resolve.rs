@@ -50,21 +50,26 @@ pub enum ResolveError {
         nearest_clause(nearest)
     )]
     NotFound { name: String, nearest: Vec<String> },
+    #[error("{name} is a path that the kernel hides below a multipath disk{}", head_clause(head.as_deref()))]
+    Hidden { name: String, head: Option<String> },
     #[error("{} is block device {device}, which is not in sysfs", path.display())]
     NotListed { path: PathBuf, device: DevId },
     #[error(
         "{} is neither a block device nor a mount point{}",
         path.display(),
-        mount_clause(mount.as_ref())
+        mount_clause(mount.as_deref())
     )]
-    NotADevice { path: PathBuf, mount: Option<Mount> },
+    NotADevice {
+        path: PathBuf,
+        mount: Option<Box<Mount>>,
+    },
     #[error(
         "{} is mounted from {:?} ({}), which is no block device",
         mount.point.display(),
         mount.source,
         mount.fs_type
     )]
-    NoDeviceBelow { mount: Mount },
+    NoDeviceBelow { mount: Box<Mount> },
     #[error("cannot read {}", path.display())]
     Io {
         path: PathBuf,
@@ -110,6 +115,9 @@ impl Lookup<'_> {
         let name = trim(name);
         if let Some(id) = self.by_name(name) {
             return Ok(vec![id]);
+        }
+        if let Some(hidden) = self.hidden(name) {
+            return Err(hidden);
         }
         if name.starts_with(['/', '.']) {
             return self.by_path(Path::new(name));
@@ -171,7 +179,7 @@ impl Lookup<'_> {
             Some(mount) => self.by_mount(mount),
             None => Err(ResolveError::NotADevice {
                 path: path.to_owned(),
-                mount: self.mounts.holding(&real).cloned(),
+                mount: self.mounts.holding(&real).cloned().map(Box::new),
             }),
         }
     }
@@ -199,11 +207,11 @@ impl Lookup<'_> {
                 self.by_path(Path::new(source))
             }
             None => Err(ResolveError::NoDeviceBelow {
-                mount: mount.clone(),
+                mount: Box::new(mount.clone()),
             }),
         };
         let below = below.map_err(|_any| ResolveError::NoDeviceBelow {
-            mount: mount.clone(),
+            mount: Box::new(mount.clone()),
         })?;
         Ok(self.btrfs_siblings(&below).unwrap_or(below))
     }
@@ -217,6 +225,18 @@ impl Lookup<'_> {
             let names = super::root::list(&dir).ok()?;
             let ids: Vec<DevId> = names.iter().filter_map(|name| self.by_name(name)).collect();
             below.iter().all(|id| ids.contains(id)).then_some(ids)
+        })
+    }
+
+    fn hidden(&self, name: &str) -> Option<ResolveError> {
+        let plain = Path::new(name).strip_prefix(self.dev);
+        let plain = plain.ok().and_then(Path::to_str).unwrap_or(name);
+        let mut disks = self.topology.hidden.iter();
+        let disk = disks.find(|disk| disk.name == plain)?;
+        let head = disk.head.and_then(|id| self.topology.devices.get(&id));
+        Some(ResolveError::Hidden {
+            name: disk.name.clone(),
+            head: head.map(|head| head.name.clone()),
         })
     }
 
@@ -298,11 +318,12 @@ fn trim(name: &str) -> &str {
 
 /// How many letters to change; `None` for a name too unlike to be offered.
 fn unlikeness(wanted: &str, known: &str) -> Option<usize> {
-    let letters = strsim::damerau_levenshtein(wanted, known);
-    // A volume is often asked for by the end of its name.
+    /// Of 1, at which both are the same; `sdc` and `sda` have 0.82.
+    const LIKE_ENOUGH: f64 = 0.7;
+    // A volume is often asked for by a part of its name.
     let part = wanted.len() >= 3 && known.contains(wanted);
-    let most = (wanted.chars().count() / 2).max(1);
-    (part || letters <= most).then_some(letters)
+    (part || strsim::jaro_winkler(wanted, known) >= LIKE_ENOUGH)
+        .then(|| strsim::damerau_levenshtein(wanted, known))
 }
 
 fn nearest_clause(nearest: &[String]) -> String {
@@ -311,6 +332,10 @@ fn nearest_clause(nearest: &[String]) -> String {
         [one] => format!(": nearest is {one}"),
         several => format!(": nearest are {}", several.join(", ")),
     }
+}
+
+fn head_clause(head: Option<&str>) -> String {
+    head.map_or_else(String::new, |head| format!(": ask for {head}"))
 }
 
 fn mount_clause(mount: Option<&Mount>) -> String {

@@ -27,6 +27,8 @@ const SYS: &str = "block/sda/dev = 8:0
     block/dm-0/dm/name = vg-my--lv
     block/dm-0/slaves/md127 -> ../../md127
     block/cciss!c0d0/dev = 104:0
+    block/nvme0n1/dev = 259:0
+    block/nvme0c1n1/hidden = 1
     fs/btrfs/some-uuid/devices/sda2 -> ../../../../block/sda/sda2
     fs/btrfs/some-uuid/devices/md0 -> ../../../../block/md0
     fs/btrfs/features/";
@@ -142,6 +144,10 @@ fn what_stands_for_no_device_is_told_apart() {
             "md12",
             "no block device \"md12\": nearest are md127, md0, md127p1 (lsblk lists all)",
         ),
+        (
+            "{}/dev/nvme0c1n1",
+            "nvme0c1n1 is a path that the kernel hides below a multipath disk: ask for nvme0n1",
+        ),
         ("lv", "no block device \"lv\" (lsblk lists all)"),
         (
             "vg-my-lv",
@@ -151,7 +157,7 @@ fn what_stands_for_no_device_is_told_apart() {
         ("", "no block device \"\" (lsblk lists all)"),
         (
             "{}/dev/sdc",
-            "no block device \"{}/dev/sdc\": nearest are sda, sdb (lsblk lists all)",
+            "no block device \"{}/dev/sdc\": nearest are sda, sdb, sda1 (lsblk lists all)",
         ),
         (
             "{}/mnt",
@@ -187,6 +193,31 @@ fn a_view_shows_what_lies_below_and_on_top() {
         ["sda1", "sda2", "md127", "md127p1", "dm-0"]
     );
     assert_eq!(disk.all().count(), 6);
+}
+
+/// Device nodes, which only a real `/dev` has.
+#[test]
+fn this_machines_own_device_nodes() {
+    let sys = SysRoot::default();
+    let topology = Topology::read(&sys).unwrap();
+    let lookup = Lookup {
+        topology: &topology,
+        sys: &sys,
+        // Not /dev, so that the node is looked at, not its name.
+        dev: Path::new("/nowhere"),
+        mounts: &Mounts::read(Path::new("/proc/self/mountinfo")).unwrap(),
+    };
+    let mut looked_up = 0;
+    for device in topology.devices.values() {
+        let node = format!("/dev/{}", device.name);
+        if Path::new(&node).exists() {
+            assert_eq!(lookup.resolve(&node).unwrap(), [device.id], "{node}");
+            looked_up += 1;
+        }
+    }
+    if looked_up == 0 {
+        eprintln!("skipped: no device nodes in /dev");
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod rust;
 mod rustup;
 
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -102,37 +103,39 @@ fn own_cargo(compiler: &Compiler) -> PathBuf {
 
 /// What is there first, then rustup, then Debian's packages.
 fn obtain_compiler() -> Result<Compiler> {
-    let (fit, mut reasons) = fit_compiler();
-    if let Some(compiler) = fit {
-        return Ok(compiler);
-    }
-    for reason in &reasons {
-        eprintln!("xtask: cannot build eBPF programs: {reason}");
-    }
+    let mut unfit = match fit_compiler() {
+        Ok(compiler) => return Ok(compiler),
+        Err(unfit) => unfit,
+    };
+    eprintln!(
+        "xtask: no compiler here can build eBPF programs:\n  {}",
+        unfit.join("\n  ")
+    );
+    let mut refusals = Vec::new();
     for fetch in [fetch_by_rustup, fetch_from_debian] {
         if let Err(error) = fetch() {
             eprintln!("xtask: {error:#}");
-            reasons.push(format!("{error:#}"));
+            refusals.push(format!("{error:#}"));
             continue;
         }
-        let (fit, still) = fit_compiler();
-        if let Some(compiler) = fit {
-            return Ok(compiler);
+        match fit_compiler() {
+            Ok(compiler) => return Ok(compiler),
+            Err(still) => unfit = still,
         }
-        reasons.extend(still);
     }
+    unfit.extend(refusals);
     bail!(
-        "no Rust compiler for the eBPF programs: it must come with the sources of its library \
-         (rust-src) and an LLVM that a known bpf-linker reads ({}).\n  {}\n\
+        "no Rust compiler for the eBPF programs. It must come with the sources of its library \
+         (rust-src) and an LLVM that a known bpf-linker reads ({}):\n  {}\n\
          This would do: {}",
         bpf_linker::known(),
-        reasons.join("\n  "),
+        unfit.join("\n  "),
         rustup::INSTALL
     );
 }
 
-/// The first compiler here that will do, and why those before it will not.
-fn fit_compiler() -> (Option<Compiler>, Vec<String>) {
+/// The first compiler here that will do, or why none will.
+fn fit_compiler() -> Result<Compiler, Vec<String>> {
     let mut reasons = Vec::new();
     for rustc in rustup::compilers()
         .into_iter()
@@ -140,16 +143,14 @@ fn fit_compiler() -> (Option<Compiler>, Vec<String>) {
         .chain([PathBuf::from(SYSTEM_RUSTC)])
     {
         match check(&rustc) {
-            Ok(compiler) => return (Some(compiler), reasons),
-            Err(unfit) => {
-                let reason = unfit.to_string();
-                if !reasons.contains(&reason) {
-                    reasons.push(reason);
-                }
-            }
+            Ok(compiler) => return Ok(compiler),
+            Err(unfit) => reasons.push(unfit.to_string()),
         }
     }
-    (None, reasons)
+    // A compiler may be met under several names.
+    let mut seen = BTreeSet::new();
+    reasons.retain(|reason| seen.insert(reason.clone()));
+    Err(reasons)
 }
 
 fn check(rustc: &Path) -> Result<Compiler, Unfit> {

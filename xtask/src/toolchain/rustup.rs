@@ -56,7 +56,9 @@ fn rustup(args: &[&str]) -> Command {
     command
         .args(args)
         .env("RUSTUP_MAX_RETRIES", "0")
-        .env("RUSTUP_AUTO_INSTALL", "0");
+        .env("RUSTUP_AUTO_INSTALL", "0")
+        // Its errors say enough without.
+        .env_remove("RUST_BACKTRACE");
     command
 }
 

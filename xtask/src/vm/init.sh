@@ -1,11 +1,11 @@
-#!/bin/busybox sh
+#!/bin/sh
 # PID 1 of the guest. Makes a small Linux out of the archives, runs /command
 # and reports to the host how it ended.
 #
 # Until the streams are open, whatever is said here goes to the kernel's
 # console, which the host keeps as a log and shows when no report comes.
 
-export PATH=/bin:/usr/bin HOME=/root USER=root TERM=linux LC_ALL=C
+export PATH=/bin:/usr/bin HOME=/root USER=root TERM=xterm LC_ALL=C
 # There is no udev: let libdevmapper make the nodes itself.
 export DM_DISABLE_UDEV=1
 

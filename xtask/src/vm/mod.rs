@@ -7,6 +7,8 @@
 mod accel;
 mod apt;
 mod cache;
+#[cfg(test)]
+mod guest_tests;
 mod initramfs;
 mod kernel;
 mod modules;
@@ -25,7 +27,7 @@ use anyhow::{Context as _, Result, bail};
 pub use accel::Accel;
 pub use kernel::MATRIX;
 
-use crate::debian;
+use crate::{debian, process};
 use initramfs::Overlay;
 use kernel::Kernel;
 use qemu::{Io, Machine};
@@ -83,7 +85,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let io = Io::of_this_process();
     let command = match shell_line(&args.command) {
         Some(command) => command,
-        None if io == Io::Terminal => "exec sh -l".to_owned(),
+        None if io == Io::Terminal => "exec bash".to_owned(),
         None => bail!("no COMMAND, and no terminal for a shell: add `-- COMMAND`"),
     };
     let guest = Guest {

@@ -16,14 +16,21 @@ use super::file_name;
 use crate::{debian::Package, process};
 
 /// Programs in the guest's /bin, beside busybox's own, and who brings them.
-const PROGRAMS: [(&str, &str); 24] = [
-    ("busybox-static", "busybox"),
+const PROGRAMS: [(&str, &str); 30] = [
+    ("bash", "bash"),
     ("blktrace", "blkparse"),
     ("blktrace", "blktrace"),
+    ("busybox-static", "busybox"),
+    // busybox's own shell, env and other starters of programs would take
+    // busybox's losetup, modprobe and so on, even with better ones in PATH.
+    ("coreutils", "env"),
+    ("coreutils", "timeout"),
     ("cryptsetup-bin", "cryptsetup"),
+    ("dash", "dash"),
     ("dmsetup", "dmsetup"),
     ("e2fsprogs", "mkfs.ext4"),
     ("fdisk", "sfdisk"),
+    ("findutils", "xargs"),
     ("fio", "fio"),
     // busybox's modprobe knows no soft dependencies; the kernel calls this
     // one too, for ciphers and checksums.
@@ -39,6 +46,7 @@ const PROGRAMS: [(&str, &str); 24] = [
     ("util-linux", "losetup"),
     ("util-linux", "lsblk"),
     ("util-linux", "setpriv"),
+    ("util-linux", "setsid"),
     ("util-linux", "taskset"),
     ("util-linux", "wipefs"),
     ("xfsprogs", "mkfs.xfs"),
@@ -59,13 +67,17 @@ const BUILDERS: [(&str, &str); 6] = [
 /// unwinder and the OpenSSL provider with LUKS1's older hashes.
 const HIDDEN_LIBRARIES: [&str; 2] = ["libgcc_s.so.1", "ossl-modules/legacy.so"];
 
+/// For an editable line in the guest's shell.
+const TERMINAL_TYPES: [&str; 2] = ["lib/terminfo/l/linux", "lib/terminfo/x/xterm"];
+
 /// The merged root of today's distributions, with one folder for programs.
-const LINKS: [(&str, &str); 5] = [
+const LINKS: [(&str, &str); 6] = [
     ("bin", "usr/bin"),
     ("sbin", "usr/bin"),
     ("lib", "usr/lib"),
     ("lib64", "usr/lib64"),
     ("usr/sbin", "bin"),
+    ("usr/bin/sh", "dash"),
 ];
 
 const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\n\
@@ -114,6 +126,12 @@ pub(super) fn lay_out(root: &Path) -> Result<()> {
         libraries.extend(libraries_of(&path));
     }
     libraries.extend(hidden_libraries(&libraries));
+    libraries.extend(
+        TERMINAL_TYPES
+            .iter()
+            .map(|file| Path::new("/").join(file))
+            .filter(|file| file.exists()),
+    );
     add_libraries(&libraries, root)
 }
 

@@ -8,7 +8,10 @@ use aya::{
     maps::{Array, HashMap, MapData, MapError, PerCpuArray, Queue},
 };
 use tracer_ebpf::{
-    abi::{Config, DeviceSlot, Layout, Place, ProcessCells, ProcessKey, Ranges, SlotOwner, lost},
+    abi::{
+        Config, Layout, Place, ProcessCells, ProcessKey, Ranges, SlotOwner, SlotState, front_index,
+        lost,
+    },
     cells::{CELLS, HOT_CELLS, SHARED_CELLS, detail},
 };
 
@@ -24,7 +27,10 @@ macro_rules! plain {
         unsafe impl Pod for Shared<$type> {}
     )*};
 }
-plain!(Layout Config DeviceSlot SlotOwner Place Ranges ProcessKey ProcessCells);
+plain!(Layout Config SlotState SlotOwner Place Ranges ProcessKey ProcessCells);
+
+/// `BPF_NOEXIST` of linux/bpf.h.
+const NO_EXIST: u64 = 1;
 
 /// Words of `SharedBlock`: cells, requeued cells, requeues, last end.
 const SHARED_WORDS: usize = SHARED_CELLS + CELLS + 2;
@@ -47,10 +53,11 @@ pub enum MapsError {
 
 /// Every map, taken out of the object.
 pub(super) struct Maps {
-    devices: HashMap<MapData, u32, Shared<DeviceSlot>>,
+    devices: HashMap<MapData, u32, u32>,
+    front: Array<MapData, u64>,
+    slots: Array<MapData, Shared<SlotState>>,
     free_slots: Queue<MapData, u32>,
     owners: Array<MapData, Shared<SlotOwner>>,
-    place_of: Array<MapData, u32>,
     places: Array<MapData, Shared<Place>>,
     partitions: Array<MapData, Shared<Ranges>>,
     hot: PerCpuArray<MapData, [u64; HOT_CELLS]>,
@@ -92,9 +99,10 @@ impl Maps {
     pub(super) fn take(ebpf: &mut Ebpf) -> Result<Self, MapsError> {
         Ok(Self {
             devices: take(ebpf, "DEVICES")?,
+            front: take(ebpf, "FRONT")?,
+            slots: take(ebpf, "SLOTS")?,
             free_slots: take(ebpf, "FREE_SLOTS")?,
             owners: take(ebpf, "OWNERS")?,
-            place_of: take(ebpf, "PLACE_OF")?,
             places: take(ebpf, "PLACES")?,
             partitions: take(ebpf, "PARTITIONS")?,
             hot: take(ebpf, "HOT")?,
@@ -122,9 +130,10 @@ impl Maps {
         }
     }
 
-    pub(super) fn device(&self, dev: u32) -> Result<Option<DeviceSlot>, MapsError> {
+    /// The slot that events of a device are counted in.
+    pub(super) fn slot(&self, dev: u32) -> Result<Option<u32>, MapsError> {
         match self.devices.get(&dev, 0) {
-            Ok(found) => Ok(Some(found.0)),
+            Ok(slot) => Ok(Some(slot)),
             Err(MapError::KeyNotFound) => Ok(None),
             Err(source) => Err(MapsError::Map {
                 name: "DEVICES",
@@ -133,18 +142,42 @@ impl Maps {
         }
     }
 
-    pub(super) fn set_device(&mut self, dev: u32, slot: DeviceSlot) -> Result<(), MapsError> {
-        named("DEVICES", self.devices.insert(dev, Shared(slot), 0))
-    }
-
-    pub(super) fn remove_device(&mut self, dev: u32) -> Result<(), MapsError> {
-        match self.devices.remove(&dev) {
-            Ok(()) | Err(MapError::KeyNotFound) => Ok(()),
+    /// Gives a device that has none a slot; false if the programs have just
+    /// given it one.
+    pub(super) fn announce(&mut self, dev: u32, slot: u32) -> Result<bool, MapsError> {
+        match self.devices.insert(dev, slot, NO_EXIST) {
+            Ok(()) => Ok(true),
+            Err(MapError::SyscallError(error))
+                if error.io_error.raw_os_error() == Some(libc::EEXIST) =>
+            {
+                Ok(false)
+            }
             Err(source) => Err(MapsError::Map {
                 name: "DEVICES",
                 source,
             }),
         }
+    }
+
+    pub(super) fn remove_device(&mut self, dev: u32) -> Result<(), MapsError> {
+        match self.devices.remove(&dev) {
+            Ok(()) | Err(MapError::KeyNotFound) => {}
+            Err(source) => {
+                return Err(MapsError::Map {
+                    name: "DEVICES",
+                    source,
+                });
+            }
+        }
+        named("FRONT", self.front.set(front_index(dev), 0, 0))
+    }
+
+    pub(super) fn state(&self, slot: u32) -> Result<SlotState, MapsError> {
+        named("SLOTS", self.slots.get(&slot, 0)).map(|state| state.0)
+    }
+
+    pub(super) fn set_state(&mut self, slot: u32, state: SlotState) -> Result<(), MapsError> {
+        named("SLOTS", self.slots.set(slot, Shared(state), 0))
     }
 
     pub(super) fn owner(&self, slot: u32) -> Result<SlotOwner, MapsError> {
@@ -155,7 +188,7 @@ impl Maps {
         named("OWNERS", self.owners.set(slot, Shared(owner), 0))
     }
 
-    /// Points a slot at a place that no slot points at yet.
+    /// Writes a place that no slot points at yet, and points a slot at it.
     pub(super) fn set_place(
         &mut self,
         slot: u32,
@@ -163,12 +196,14 @@ impl Maps {
         place: Place,
     ) -> Result<(), MapsError> {
         named("PLACES", self.places.set(index, Shared(place), 0))?;
-        self.point(slot, index)
-    }
-
-    /// Points a slot at a place that is written already.
-    pub(super) fn point(&mut self, slot: u32, index: u32) -> Result<(), MapsError> {
-        named("PLACE_OF", self.place_of.set(slot, index, 0))
+        let state = self.state(slot)?;
+        self.set_state(
+            slot,
+            SlotState {
+                place: index,
+                ..state
+            },
+        )
     }
 
     pub(super) fn set_partitions(&mut self, slot: u32, ranges: Ranges) -> Result<(), MapsError> {

@@ -75,7 +75,7 @@ pub(super) fn open(layout: &Layout, config: &Config, sizes: Sizes) -> Result<Ebp
         .map_max_entries("DEVICES", sizes.slots)
         .map_max_entries("FREE_SLOTS", sizes.slots)
         .map_max_entries("OWNERS", sizes.slots)
-        .map_max_entries("PLACE_OF", sizes.slots)
+        .map_max_entries("SLOTS", sizes.slots)
         .map_max_entries("PLACES", slots::places_for(sizes.slots))
         .map_max_entries("HOT", sizes.slots)
         .map_max_entries("SHARED", sizes.slots)

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tracer_ebpf::{
     abi::{
-        DeviceSlot, FLAG_REQUEST_BASED, OVERFLOW_SLOT, Place, Range, Ranges, SlotOwner,
+        FLAG_REQUEST_BASED, OVERFLOW_SLOT, Place, Range, Ranges, SlotOwner, SlotState,
         UNKNOWN_PLACE,
     },
     cells::CELLS,
@@ -33,6 +33,8 @@ pub(super) struct Slots {
     unnamed: BTreeMap<u32, SlotOwner>,
     /// Those of them that have been looked for once.
     met: HashSet<u32>,
+    /// Slots that the programs do not know of yet.
+    fresh: Vec<(u32, u32)>,
     capacity: u32,
     free_details: Vec<u32>,
     slots_made: u64,
@@ -84,6 +86,7 @@ impl Slots {
             assigned: BTreeMap::new(),
             unnamed: BTreeMap::new(),
             met: HashSet::new(),
+            fresh: Vec::new(),
             capacity,
             free_details: (0..details).rev().collect(),
             slots_made: 0,
@@ -124,6 +127,7 @@ impl Slots {
         for slot in self.assigned.keys().copied().collect::<Vec<_>>() {
             self.place(maps, topology, wanted, slot)?;
         }
+        self.publish(maps)?;
         self.retire(maps, topology)
     }
 
@@ -170,50 +174,65 @@ impl Slots {
         } else {
             0
         };
-        match maps.device(dev)? {
-            Some(entry) => self.renew(maps, device, entry, flags),
-            None => {
-                let Some(slot) = maps.pop_free()? else {
-                    return Ok(());
-                };
-                let id = device.diskseq.unwrap_or(0);
-                let owner = SlotOwner {
-                    dev,
-                    flags,
-                    id,
-                    disk_name: [0; 32],
-                };
-                maps.set_owner(slot, owner)?;
-                self.assign(slot, key, device, owner);
-                maps.set_device(dev, DeviceSlot { slot, flags, id })
-            }
+        if let Some(slot) = maps.slot(dev)? {
+            return self.renew(maps, device, slot, flags);
         }
+        let Some(slot) = maps.pop_free()? else {
+            return Ok(());
+        };
+        let id = device.diskseq.unwrap_or(0);
+        let owner = SlotOwner {
+            dev,
+            flags,
+            id,
+            disk_name: [0; 32],
+        };
+        maps.set_state(
+            slot,
+            SlotState {
+                id,
+                place: UNKNOWN_PLACE,
+                flags,
+            },
+        )?;
+        maps.set_owner(slot, owner)?;
+        self.assign(slot, key, device, owner);
+        // Places before the first event can be counted: see `place`.
+        self.fresh.push((dev, slot));
+        Ok(())
     }
 
-    /// The kernel's entry of a device we know: its diskseq or its kind may
-    /// have changed under the same number (a loop device set up anew).
+    /// Lets the programs see the slots whose places are written now.
+    fn publish(&mut self, maps: &mut Maps) -> Result<(), MapsError> {
+        for (dev, slot) in std::mem::take(&mut self.fresh) {
+            if !maps.announce(dev, slot)? {
+                // The programs were first: theirs is found at the next look.
+                self.assigned.remove(&slot);
+                maps.set_owner(slot, SlotOwner::default())?;
+                maps.push_free(slot)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The slot of a device we know: its diskseq or its kind may have changed
+    /// under the same number (a loop device set up anew).
     fn renew(
         &mut self,
         maps: &mut Maps,
         device: &Device,
-        entry: DeviceSlot,
+        slot: u32,
         flags: u32,
     ) -> Result<(), MapsError> {
-        let id = device.diskseq.unwrap_or(entry.id);
-        if let Some(assigned) = self.assigned.get_mut(&entry.slot) {
+        if let Some(assigned) = self.assigned.get_mut(&slot) {
             assigned.gone = false;
         }
-        if entry.id == id && entry.flags == flags {
+        let state = maps.state(slot)?;
+        let id = device.diskseq.unwrap_or(state.id);
+        if state.id == id && state.flags == flags {
             return Ok(());
         }
-        maps.set_device(
-            device.id.to_kernel(),
-            DeviceSlot {
-                slot: entry.slot,
-                flags,
-                id,
-            },
-        )
+        maps.set_state(slot, SlotState { id, flags, ..state })
     }
 
     fn assign(&mut self, slot: u32, key: RowKey, device: &Device, owner: SlotOwner) {
@@ -337,7 +356,7 @@ impl Slots {
         let mut freed = Vec::new();
         for (slot, assigned) in &mut self.assigned {
             let dev = assigned.owner.dev;
-            let current = maps.device(dev)?.is_some_and(|entry| entry.slot == *slot);
+            let current = maps.slot(dev)? == Some(*slot);
             if current && place::is_there(topology, &assigned.key) {
                 assigned.gone = false;
             } else if !assigned.gone {
@@ -369,7 +388,7 @@ impl Slots {
             *sum += cell;
         }
         retired.requeues += counted.requeues;
-        maps.point(slot, UNKNOWN_PLACE)?;
+        maps.set_state(slot, SlotState::default())?;
         maps.set_owner(slot, SlotOwner::default())?;
         maps.clear(slot)?;
         if let Some(detail) = assigned.detail {

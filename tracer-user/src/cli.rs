@@ -1,0 +1,167 @@
+//! The command line: what can be typed, and what it means.
+//!
+//! Must not do any of it.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::{
+    commands::{
+        live::{By, Format},
+        probe::ProbeFormat,
+    },
+    geometry_spec::GeometrySpec,
+    plan::Kind,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  iotrace                                    every device, live
+  iotrace --dev md127                        an array, its members, and what sits on top
+  iotrace --dev /home --by process           who writes misaligned below a mount point
+  iotrace --dev sda --count 10 --format json ten lines and a summary, for a program
+  iotrace --dev sda --geometry sda=boundary:16k
+                                             classify by a 16 KiB flash page as well
+  iotrace probe                              what this kernel offers
+
+Needs CAP_BPF and CAP_PERFMON (or root). Exit status: 0 fine, 1 failed, 2 usage.";
+
+/// Finds misaligned block IO and read-modify-write, and says why.
+///
+/// Counts every request of the devices asked for and classifies it by its
+/// offset modulo physical block, chunk and stripe.
+#[derive(Debug, Parser)]
+#[command(name = "iotrace", version, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub live: LiveArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// What this kernel offers, what would be attached, and why.
+    Probe(ProbeArgs),
+    /// The JSON Schema of what `--format json` prints.
+    Schema,
+}
+
+/// The live view.
+#[derive(Debug, Args)]
+pub struct LiveArgs {
+    /// A device: md127, /dev/sda1, /dev/mapper/x, a symlink, 9:127, or a mount
+    /// point. May be given several times; without it, all devices.
+    #[arg(long = "dev", value_name = "NAME")]
+    pub devices: Vec<String>,
+    /// Time between readings, as in 1s, 500ms, 2m.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    pub interval: Duration,
+    /// End after so many intervals.
+    #[arg(long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
+    /// End after so much time.
+    #[arg(long, value_name = "TIME", value_parser = interval)]
+    pub duration: Option<Duration>,
+    /// auto: a screen on a terminal, else plain text.
+    #[arg(long, value_enum, default_value_t = Format::Auto)]
+    pub format: Format,
+    /// process: also who issues misaligned and partial-stripe IO.
+    #[arg(long, value_enum, default_value_t = By::Device)]
+    pub by: By,
+    /// What the kernel does not know of a device: DEV=key:value,... with
+    /// physical, alignment, chunk, data, level, disks, boundary; sizes as
+    /// 64k, 1m, 63s (sectors).
+    #[arg(long, value_name = "SPEC")]
+    pub geometry: Vec<GeometrySpec>,
+    /// Attach in this way only, to test it.
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub attach: Option<AttachArg>,
+    /// Print each event that the programs see to standard error.
+    #[arg(long)]
+    pub bpf_log: bool,
+    /// Read the devices below DIR, a copy of some machine's /sys.
+    #[arg(long, value_name = "DIR", requires = "events")]
+    pub sysfs: Option<PathBuf>,
+    /// Count the events listed in FILE instead of those of the kernel: one a
+    /// line, `DEVICE OP START LENGTH` in bytes, as in `sda1 write 4096 4096`.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["attach", "bpf_log"])]
+    pub events: Option<PathBuf>,
+}
+
+/// `iotrace probe`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  iotrace probe                      for people
+  iotrace probe --format json        to send with a bug report; also a test fixture
+  iotrace probe --attach tracepoint  what is lost without BTF")]
+pub struct ProbeArgs {
+    #[arg(long, value_enum, default_value_t = ProbeFormat::Plain)]
+    pub format: ProbeFormat,
+    /// Plan for this way only.
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub attach: Option<AttachArg>,
+}
+
+/// How programs are attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AttachArg {
+    /// BTF tracepoint: typed, fastest.
+    Btf,
+    /// Raw tracepoint: the same figures by helper calls.
+    Raw,
+    /// Classic tracepoint: works without kernel BTF, tells less.
+    Tracepoint,
+}
+
+impl From<AttachArg> for Kind {
+    fn from(arg: AttachArg) -> Self {
+        match arg {
+            AttachArg::Btf => Self::Btf,
+            AttachArg::Raw => Self::Raw,
+            AttachArg::Tracepoint => Self::Tracepoint,
+        }
+    }
+}
+
+/// A length of time that is longer than none.
+fn interval(text: &str) -> Result<Duration, String> {
+    const SHORTEST: Duration = Duration::from_millis(10);
+    let time = humantime::parse_duration(text)
+        .map_err(|error| format!("{error} (as in 1s, 500ms, 2m)"))?;
+    if time < SHORTEST {
+        return Err("must be 10ms or longer".to_owned());
+    }
+    Ok(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!(interval("1s"), Ok(Duration::from_secs(1)));
+        assert_eq!(interval("1m 30s"), Ok(Duration::from_secs(90)));
+        assert!(interval("0s").is_err());
+        assert!(interval("1").is_err());
+        assert!(interval("-1s").is_err());
+    }
+
+    #[test]
+    fn options_of_the_live_view_and_subcommands_do_not_mix() {
+        assert!(Cli::try_parse_from(["iotrace", "--dev", "sda", "probe"]).is_err());
+        assert!(Cli::try_parse_from(["iotrace", "--sysfs", "/x"]).is_err());
+        assert!(Cli::try_parse_from(["iotrace", "--count", "3", "--duration", "1s"]).is_err());
+        assert!(Cli::try_parse_from(["iotrace", "--count", "0"]).is_err());
+    }
+}

@@ -1,0 +1,157 @@
+//! Opens what the live view reads: the running kernel, or a list of events.
+//!
+//! Must not show anything.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    path::Path,
+};
+
+use anyhow::{Context as _, bail};
+use tracer_ebpf::abi::Config;
+
+use super::live::By;
+use crate::{
+    cli::LiveArgs,
+    delta,
+    facts::{KernelFacts, KernelRoot},
+    geometry_spec,
+    plan::{ProbePlan, Request},
+    source::{
+        Source,
+        live::{LiveOptions, LiveSource},
+        synthetic::SyntheticSource,
+    },
+    sysfs::{
+        SysRoot, Topology,
+        geometry_override::Override,
+        mounts::Mounts,
+        resolve::{Lookup, Selection},
+    },
+    units::DevId,
+};
+
+/// A source, and the devices of it that were asked for.
+pub struct Opened {
+    pub source: Box<dyn Source>,
+    pub devices: delta::Selection,
+}
+
+/// The devices of one machine, as the command line names them.
+struct Machine {
+    topology: Topology,
+    overrides: BTreeMap<DevId, Override>,
+    selection: Selection,
+}
+
+impl Machine {
+    fn read(args: &LiveArgs, sys: &SysRoot) -> anyhow::Result<Self> {
+        let mut topology = Topology::read(sys).context("cannot list block devices")?;
+        // Another machine's devices have no nodes and no mounts here.
+        let mounts = if args.sysfs.is_some() {
+            String::new()
+        } else {
+            mountinfo()?
+        };
+        let mounts = Mounts::parse(&mounts);
+        let dev = Path::new("/dev");
+        let lookup = Lookup {
+            topology: &topology,
+            sys,
+            dev,
+            mounts: &mounts,
+        };
+        let overrides = geometry_spec::overrides(&args.geometry, &lookup).context("--geometry")?;
+        let selection = lookup.select(&args.devices).context("--dev")?;
+        topology.set_overrides(&overrides).context("--geometry")?;
+        Ok(Self {
+            topology,
+            overrides,
+            selection,
+        })
+    }
+}
+
+fn mountinfo() -> anyhow::Result<String> {
+    const PATH: &str = "/proc/self/mountinfo";
+    std::fs::read_to_string(PATH).with_context(|| format!("cannot read {PATH}"))
+}
+
+/// Opens the source that the command line asks for.
+///
+/// # Errors
+/// For a device that is not there, a list that cannot be read, or a kernel
+/// that lets nothing be counted: with what to do about it.
+pub fn open(args: &LiveArgs) -> anyhow::Result<Opened> {
+    let sys = args
+        .sysfs
+        .as_ref()
+        .map_or_else(SysRoot::default, SysRoot::new);
+    let machine = Machine::read(args, &sys)?;
+    let devices = delta::Selection::new(machine.selection.asked.iter().copied());
+    let source: Box<dyn Source> = match &args.events {
+        Some(events) => Box::new(SyntheticSource::open(machine.topology, events)?),
+        None => Box::new(live(args, sys, machine)?),
+    };
+    Ok(Opened { source, devices })
+}
+
+fn live(args: &LiveArgs, sys: SysRoot, machine: Machine) -> anyhow::Result<LiveSource> {
+    let facts = KernelFacts::read(&KernelRoot::default());
+    let by_process = args.by == By::Process;
+    let asked = !machine.selection.asked.is_empty();
+    // A map entry for each bio under way: only for devices asked for by name.
+    let bio_latency = asked
+        && machine.selection.all().any(|id| {
+            machine
+                .topology
+                .devices
+                .get(&id)
+                .is_some_and(|device| !device.request_based)
+        });
+    let request = Request {
+        attach: args.attach.map(Into::into),
+        by_process,
+        bio_latency,
+        bio_remap_needed: true,
+    };
+    let plan = ProbePlan::new(&facts, &request);
+    plan.check()?;
+    let config = Config {
+        by_process: by_process.into(),
+        bio_latency: bio_latency.into(),
+        log: args.bpf_log.into(),
+        _pad: 0,
+    };
+    let Machine {
+        overrides,
+        selection,
+        ..
+    } = machine;
+    let read_topology = Box::new(move || {
+        let mut topology = Topology::read(&sys).context("cannot list block devices")?;
+        if !overrides.is_empty() {
+            topology.set_overrides_that_fit(&overrides);
+        }
+        Ok(topology)
+    });
+    let asked: Vec<DevId> = selection.asked;
+    let pick_detailed = Box::new(move |topology: &Topology| {
+        (!asked.is_empty()).then(|| {
+            topology
+                .around(asked.clone())
+                .all()
+                .collect::<HashSet<DevId>>()
+        })
+    });
+    let source = LiveSource::start(LiveOptions {
+        plan,
+        config,
+        read_topology,
+        pick_detailed,
+    })?;
+    if source.attached().is_empty() {
+        bail!("nothing could be attached");
+    }
+    Ok(source)
+}
