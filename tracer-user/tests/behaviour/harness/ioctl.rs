@@ -1,0 +1,53 @@
+//! The ioctls of block devices that the tests use, and O_DIRECT files.
+
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    os::{fd::AsRawFd as _, unix::fs::OpenOptionsExt as _},
+    path::Path,
+};
+
+pub(crate) const BLKRRPART: libc::Ioctl = 0x125f;
+const BLKDISCARD: libc::Ioctl = 0x1277;
+const BLKZEROOUT: libc::Ioctl = 0x127f;
+
+/// Opens a device past the page cache, for reading and writing.
+pub(crate) fn open_direct(path: &Path) -> File {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_DIRECT)
+        .open(path)
+        .unwrap_or_else(|error| panic!("opening {}: {error}", path.display()))
+}
+
+/// An ioctl whose argument is a number or nothing.
+pub(crate) fn number(file: &File, request: libc::Ioctl, value: libc::c_ulong) -> io::Result<i32> {
+    // SAFETY: the caller picks a request that takes no pointer.
+    done(unsafe { libc::ioctl(file.as_raw_fd(), request, value) })
+}
+
+/// An ioctl that reads and writes a `T`.
+pub(crate) fn record<T>(file: &File, request: libc::Ioctl, value: &mut T) -> io::Result<i32> {
+    // SAFETY: the caller picks a request whose argument is laid out as `T`,
+    // which lives for the call.
+    done(unsafe { libc::ioctl(file.as_raw_fd(), request, std::ptr::from_mut(value)) })
+}
+
+fn done(result: libc::c_int) -> io::Result<i32> {
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(result)
+}
+
+/// Discards `[start, start + bytes)` of a device.
+pub(crate) fn discard(file: &File, start: u64, bytes: u64) -> io::Result<()> {
+    record(file, BLKDISCARD, &mut [start, bytes]).map(drop)
+}
+
+/// Writes zeroes to `[start, start + bytes)`: by one command where the device
+/// has such a command and it works, else as writes.
+pub(crate) fn zero_out(file: &File, start: u64, bytes: u64) -> io::Result<()> {
+    record(file, BLKZEROOUT, &mut [start, bytes]).map(drop)
+}

@@ -1,0 +1,112 @@
+//! A loop device on a file of the lab.
+
+use std::{
+    fs::{File, OpenOptions},
+    os::fd::{AsRawFd as _, OwnedFd},
+    path::Path,
+};
+
+use super::{device::Device, ioctl, lab::Lab};
+
+// linux/loop.h
+const LOOP_CLR_FD: libc::Ioctl = 0x4c01;
+const LOOP_CONFIGURE: libc::Ioctl = 0x4c0a;
+const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4c82;
+const LO_FLAGS_PARTSCAN: u32 = 8;
+
+/// `struct loop_config`, its `struct loop_info64` unfolded.
+#[repr(C)]
+struct Config {
+    fd: u32,
+    block_size: u32,
+    devices_and_offset: [u64; 5],
+    numbers_and_flags: [u32; 4],
+    names_and_key: [u8; 64 + 64 + 32],
+    init: [u64; 2],
+    reserved: [u64; 8],
+}
+
+const _: () = assert!(size_of::<Config>() == 8 + 232 + 64);
+
+/// Detached when dropped.
+pub(crate) struct Loop {
+    device: Device,
+    /// Also keeps the number from being given to somebody else.
+    node: OwnedFd,
+}
+
+impl Loop {
+    /// A loop device over a new sparse file.
+    pub(crate) fn new(lab: &Lab, bytes: u64) -> Self {
+        let free = free_number();
+        let file = lab.sparse_file(&format!("loop{free}"), bytes);
+        Self::attach(free, &file)
+    }
+
+    /// A loop device over a device.
+    pub(crate) fn over(device: &Device) -> Self {
+        Self::attach(free_number(), &device.node())
+    }
+
+    /// `/dev/loopNUMBER` over a file, with the partitions it holds.
+    fn attach(number: i32, file: &Path) -> Self {
+        let name = format!("loop{number}");
+        let open = |path: &Path| {
+            OpenOptions::new()
+                .read(true)
+                .write(true)
+                .open(path)
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        };
+        let node = open(&Path::new("/dev").join(&name));
+        let backing = open(file);
+        let mut config = Config {
+            fd: u32::try_from(backing.as_raw_fd()).expect("a descriptor"),
+            block_size: 512,
+            devices_and_offset: [0; 5],
+            numbers_and_flags: [0, 0, 0, LO_FLAGS_PARTSCAN],
+            names_and_key: [0; 160],
+            init: [0; 2],
+            reserved: [0; 8],
+        };
+        ioctl::record(&node, LOOP_CONFIGURE, &mut config).expect("LOOP_CONFIGURE");
+        Self {
+            device: Device::disk(&name),
+            node: node.into(),
+        }
+    }
+
+    /// Detaches and attaches the same number over another file.
+    pub(crate) fn reattach(&mut self, lab: &Lab, bytes: u64) {
+        let number = self.device.name().trim_start_matches("loop");
+        let number = number.parse().expect("a loop number");
+        let file = lab.sparse_file(&format!("again{number}"), bytes);
+        detach(&self.node);
+        super::wait::until_true("the loop device to let go", || {
+            self.device.read("loop/backing_file").is_none()
+        });
+        *self = Self::attach(number, &file);
+    }
+
+    pub(crate) fn device(&self) -> Device {
+        self.device.clone()
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        detach(&self.node);
+    }
+}
+
+fn detach(node: &OwnedFd) {
+    // Already detached where a test did it itself.
+    if let Ok(node) = node.try_clone() {
+        let _ = ioctl::number(&File::from(node), LOOP_CLR_FD, 0);
+    }
+}
+
+fn free_number() -> i32 {
+    let control = File::open("/dev/loop-control").expect("/dev/loop-control");
+    ioctl::number(&control, LOOP_CTL_GET_FREE, 0).expect("LOOP_CTL_GET_FREE")
+}

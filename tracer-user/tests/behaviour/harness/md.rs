@@ -1,0 +1,72 @@
+//! md arrays.
+
+use std::process::Command;
+
+use super::{
+    device::Device,
+    process::{finished, run},
+    wait,
+};
+
+/// A running array; stopped when dropped, its members wiped.
+pub(crate) struct Array {
+    device: Device,
+    members: Vec<Device>,
+}
+
+impl Array {
+    /// `mdadm --create`, without a bitmap and without a first resync: neither
+    /// may write behind a test's back.
+    pub(crate) fn create(name: &str, level: &str, chunk: &str, members: &[Device]) -> Self {
+        let nodes: Vec<String> = members.iter().map(Device::node_text).collect();
+        let node = format!("/dev/{name}");
+        let count = format!("--raid-devices={}", members.len());
+        let (level_arg, chunk_arg) = (format!("--level={level}"), format!("--chunk={chunk}"));
+        let mut args = vec!["--create", &node, "--run", &level_arg, &chunk_arg, &count];
+        // "Cannot" for a level without redundancy.
+        if level != "0" {
+            args.extend(["--assume-clean", "--bitmap=none"]);
+        }
+        args.extend(nodes.iter().map(String::as_str));
+        run("mdadm", &args);
+        Self {
+            device: Device::disk(name),
+            members: members.to_vec(),
+        }
+    }
+
+    pub(crate) fn device(&self) -> Device {
+        self.device.clone()
+    }
+
+    /// Waits until md has nothing of its own to do: no resync, and the array
+    /// marked clean, which writes to every member.
+    pub(crate) fn wait_until_idle(&self) {
+        wait::until_true("md to be idle", || {
+            let idle = |action: Option<String>| action.is_none_or(|action| action == "idle");
+            let clean = |state: Option<String>| state.is_none_or(|state| state != "active");
+            idle(self.device.read("md/sync_action")) && clean(self.device.read("md/array_state"))
+        });
+    }
+
+    /// Stops it and forgets it ever was.
+    pub(crate) fn stop(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Array {
+    fn drop(&mut self) {
+        let node = self.device.node_text();
+        wait::until_true("the array to stop", || {
+            !self.device.sysfs().join("md").exists()
+                || finished(Command::new("mdadm").args(["--stop", &node]))
+                    .status
+                    .success()
+        });
+        for member in &self.members {
+            // Fails where the member is gone already.
+            finished(Command::new("mdadm").args(["--zero-superblock", &member.node_text()]));
+        }
+    }
+}

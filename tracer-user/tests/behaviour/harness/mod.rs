@@ -1,0 +1,19 @@
+//! What the tests stand on: devices, workloads, the two tracers, the kernel's
+//! books. Nothing here knows what is expected.
+
+pub(crate) mod blktrace;
+pub(crate) mod device;
+pub(crate) mod dm;
+pub(crate) mod expect;
+pub(crate) mod fio;
+pub(crate) mod ioctl;
+pub(crate) mod lab;
+pub(crate) mod loopdev;
+pub(crate) mod md;
+pub(crate) mod partition;
+pub(crate) mod process;
+pub(crate) mod programs;
+pub(crate) mod scsi_debug;
+pub(crate) mod stat;
+pub(crate) mod tracer;
+pub(crate) mod wait;
