@@ -7,6 +7,7 @@
 mod accel;
 mod apt;
 mod cache;
+mod debian_kernel;
 #[cfg(test)]
 mod guest_tests;
 mod initramfs;
@@ -88,10 +89,11 @@ pub fn run(args: Args) -> Result<ExitCode> {
         None if io == Io::Terminal => "exec bash".to_owned(),
         None => bail!("no COMMAND, and no terminal for a shell: add `-- COMMAND`"),
     };
+    let kernel = kernel::get(&args.kernel, args.refresh)?;
     let mut payload = args.files;
     payload.push(host::build_static()?);
     let guest = Guest {
-        kernel: kernel::get(&args.kernel, args.refresh)?,
+        kernel,
         payload,
         memory_mib: args.memory,
         timeout: Duration::from_secs(args.timeout),
