@@ -45,7 +45,7 @@ const DEFAULT_TIMEOUT_SECONDS: u64 = 15 * 60;
 Examples:
   cargo xtask vm --kernel 6.12                       a shell in the guest
   cargo xtask vm --kernel 5.10 -- uname -r
-  cargo xtask vm --kernel sid -- 'modprobe scsi_debug && iotrace stack'
+  cargo xtask vm --kernel sid -- 'modprobe scsi_debug && iotrace --dev sda --count 1'
   cargo xtask vm --kernel ./unpacked-package --file target/debug/probe -- probe
 
 One COMMAND word is a shell line; several are a program and its arguments.")]
