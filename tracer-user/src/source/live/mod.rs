@@ -5,6 +5,7 @@
 //! does) or what to show.
 
 mod attach;
+mod counted;
 mod maps;
 mod object;
 mod place;
