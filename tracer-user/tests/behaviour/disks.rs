@@ -56,7 +56,10 @@ fn a_loop_device_with_a_geometry_of_ones_own() {
     let geometry = Geometry::disk(512, 4096)
         .aligned_at(3584)
         .striped(64 << 10, 7);
-    let spec = format!("{}=physical:4k,alignment:7s,chunk:64k,data:7", device.name());
+    let spec = format!(
+        "{}=physical:4k,alignment:7s,chunk:64k,data:7",
+        device.name()
+    );
     let watched = Watched::new(&device, geometry, Books::All);
     let seen = exact(&lab, &[watched], &["--geometry", &spec], || {
         workload(&lab, &device);
@@ -71,7 +74,10 @@ fn a_loop_device_with_a_geometry_of_ones_own() {
         "write.stripe.partial",
         "read.physical.off_grid",
     ] {
-        assert!(seen[0].expected.get(class) > 0, "no {class} in the workload");
+        assert!(
+            seen[0].expected.get(class) > 0,
+            "no {class} in the workload"
+        );
     }
 }
 

@@ -21,7 +21,6 @@ mod arrays;
 mod case;
 mod disks;
 
-
 mod harness;
 mod mapped;
 mod oracle;

@@ -37,7 +37,10 @@ fn a_busy_host() {
         module.set("every_nth", "3");
         module.set("opts", HOST_BUSY);
         Fio::mixed(&device, 251).run(&lab);
-        Fio::mixed(&device, 307).deep("libaio").set("fsync=11").run(&lab);
+        Fio::mixed(&device, 307)
+            .deep("libaio")
+            .set("fsync=11")
+            .run(&lab);
         module.set("opts", "0");
         module.set("every_nth", "0");
     });
@@ -105,7 +108,10 @@ fn discards_and_zeroes_that_fail() {
     let zeroes = (48 * MIB / 512, 64 * MIB / 512);
     let watched = [Watched::new(&device, Geometry::disk(512, 4096), Books::All)];
     let seen = exact(&lab, &watched, &[], || {
-        Fio::mixed(&device, 101).set("rw=randtrim").set("size=32m").run(&lab);
+        Fio::mixed(&device, 101)
+            .set("rw=randtrim")
+            .set("size=32m")
+            .run(&lab);
         Fio::mixed(&device, 89).set("size=32m").run(&lab);
         let node = ioctl::open_direct(&device.node());
         for i in 0..23 {

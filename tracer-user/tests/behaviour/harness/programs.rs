@@ -20,7 +20,10 @@ pub(crate) fn loaded() -> Vec<String> {
         .filter_map(|program| {
             // Gone between being listed and being asked.
             let name = program.ok()?.name_as_str()?.to_owned();
-            EVENTS.iter().any(|event| name.starts_with(event)).then_some(name)
+            EVENTS
+                .iter()
+                .any(|event| name.starts_with(event))
+                .then_some(name)
         })
         .collect()
 }
