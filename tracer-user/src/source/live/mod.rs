@@ -6,6 +6,7 @@
 
 mod attach;
 mod counted;
+mod log;
 mod maps;
 mod object;
 mod place;
@@ -23,6 +24,7 @@ use aya::Ebpf;
 use tracer_ebpf::abi::Config;
 
 pub use attach::{AttachError, Attached, Refusal};
+pub use log::{BpfLog, LogError};
 pub use maps::MapsError;
 pub use object::{ObjectError, Sizes};
 
@@ -59,6 +61,7 @@ pub struct LiveSource {
     slots: Slots,
     attached: Vec<Attached>,
     missing: Vec<AttachError>,
+    log: Option<BpfLog>,
     plan: ProbePlan,
     by_process: bool,
     topology: Topology,
@@ -77,6 +80,8 @@ pub enum LiveError {
     Object(#[from] ObjectError),
     #[error(transparent)]
     Maps(#[from] MapsError),
+    #[error(transparent)]
+    Log(#[from] LogError),
     #[error(transparent)]
     Attach(#[from] AttachError),
     #[error("listing block devices: {0}")]
@@ -108,6 +113,9 @@ impl LiveSource {
         );
         let mut ebpf = object::open(&plan.layout, &config, sizes)?;
         let mut maps = Maps::take(&mut ebpf)?;
+        let log = (config.log != 0)
+            .then(|| BpfLog::take(&mut ebpf))
+            .transpose()?;
         let mut slots = Slots::new(&mut maps, sizes.slots, sizes.details)?;
         slots.follow(&mut maps, &topology, wanted.as_ref())?;
         let mut source = Self {
@@ -116,6 +124,7 @@ impl LiveSource {
             slots,
             attached: Vec::new(),
             missing: Vec::new(),
+            log,
             plan,
             by_process: config.by_process != 0,
             topology,
@@ -140,6 +149,11 @@ impl LiveSource {
     #[must_use]
     pub fn missing(&self) -> &[AttachError] {
         &self.missing
+    }
+
+    /// Hands out the log, once, if it was asked for.
+    pub fn take_log(&mut self) -> Option<BpfLog> {
+        self.log.take()
     }
 
     fn attach_planned(&mut self) -> Result<(), LiveError> {
