@@ -269,28 +269,6 @@ impl FromStr for GeometrySpec {
     }
 }
 
-/// In the same grammar; data disks always as `data`, or as a level without.
-impl fmt::Display for GeometrySpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let geometry = &self.geometry;
-        let size = |key: Key, value: Option<Bytes>| {
-            value.map(|value| format!("{key}:{}", size::format(value)))
-        };
-        let pairs = [
-            size(Key::Physical, geometry.physical_block),
-            size(Key::Alignment, geometry.alignment_offset),
-            size(Key::Chunk, geometry.chunk),
-            geometry.striping.map(|striping| match striping {
-                Striping::Data(data) => format!("data:{data}"),
-                Striping::None => "level:raid10,disks:3".to_owned(),
-            }),
-            size(Key::Boundary, geometry.boundary),
-        ];
-        let pairs: Vec<String> = pairs.into_iter().flatten().collect();
-        write!(f, "{}={}", self.device, pairs.join(","))
-    }
-}
-
 /// What the specs say of each device that `lookup` sees, for
 /// [`crate::sysfs::Topology::set_overrides`]. Where two speak of one device,
 /// the later wins, key by key.

@@ -83,7 +83,7 @@ const DISK: &str = "block/sda/dev = 8:0
     block/sda/sda2/start = 3072";
 
 fn applied(specs: &[&str]) -> Result<Topology, String> {
-    let dir = expand(DISK);
+    let dir = expand(DISK).unwrap();
     let sys = SysRoot::new(dir.path());
     let mut topology = Topology::read(&sys).unwrap();
     let specs: Vec<GeometrySpec> = specs.iter().map(|spec| spec.parse().unwrap()).collect();
@@ -154,27 +154,37 @@ fn what_does_not_fit_is_refused() {
 }
 
 proptest! {
+    /// Any keys in any order mean what they say.
     #[test]
-    fn what_is_written_is_read_back(
-        physical in prop::option::of(1u64..10_000),
-        alignment in 0u64..10_000,
-        chunk in prop::option::of(1u64..1 << 40),
-        data in prop::option::of(1u32..),
-        boundary in prop::option::of(1u64..1 << 40),
+    fn keys_in_any_order(
+        given in prop::collection::btree_map(0usize..5, 1u32..1 << 20, 1..5),
+        reverse in any::<bool>(),
     ) {
-        let sectors = |n: u64| Bytes(n * 512);
-        let spec = GeometrySpec {
-            device: "/dev/mapper/a=b".into(),
-            geometry: Override {
-                physical_block: physical.map(sectors),
-                alignment_offset: physical.map(|p| sectors(alignment % p)),
-                chunk: chunk.map(sectors),
-                striping: data.map(Striping::Data),
-                boundary: boundary.map(sectors),
-            },
-        };
-        prop_assume!(spec.geometry != Override::default());
-        prop_assert_eq!(spec.to_string().parse(), Ok(spec));
+        const KEYS: [&str; 5] = ["physical", "alignment", "chunk", "data", "boundary"];
+        let value = |key: usize| given.get(&key).copied();
+        let mut pairs: Vec<String> = given
+            .iter()
+            .map(|(&key, n)| format!("{}:{n}{}", KEYS[key], if key == 3 { "" } else { "s" }))
+            .collect();
+        if reverse {
+            pairs.reverse();
+        }
+        let size = |key| value(key).map(|n| Bytes(u64::from(n) * 512));
+        let parsed = parse(&format!("sda={}", pairs.join(",")));
+        if let (Some(physical), Some(alignment)) = (size(0), size(1))
+            && alignment >= physical
+        {
+            let refusal = GeometrySpecError::AlignmentTooLarge { alignment, physical };
+            prop_assert_eq!(parsed, Err(refusal));
+        } else {
+            prop_assert_eq!(parsed, Ok(Override {
+                physical_block: size(0),
+                alignment_offset: size(1),
+                chunk: size(2),
+                striping: value(3).map(Striping::Data),
+                boundary: size(4),
+            }));
+        }
     }
 
     #[test]

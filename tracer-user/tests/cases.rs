@@ -1,6 +1,8 @@
 //! Real cases: a sysfs tree and a list of IO, and the values that are right.
 //! See `fixtures/README.md`.
 
+#![expect(clippy::unwrap_used, reason = "what the tests share is a test too")]
+
 use std::path::{Path, PathBuf};
 
 use iotrace::{
@@ -44,7 +46,7 @@ impl Case {
 
     /// With `--geometry` of each of `specs`.
     fn play_with(name: &str, specs: &[&str]) -> Self {
-        let dir = tree::expand(&std::fs::read_to_string(fixture(name, "tree")).unwrap());
+        let dir = tree::expand(&std::fs::read_to_string(fixture(name, "tree")).unwrap()).unwrap();
         let sys = SysRoot::new(dir.path());
         let mut topology = Topology::read(&sys).unwrap();
         let specs: Vec<GeometrySpec> = specs.iter().map(|spec| spec.parse().unwrap()).collect();

@@ -27,10 +27,7 @@ use tokio::{
 use self::view::View;
 use super::is_closed_pipe;
 use crate::{
-    delta::{Meter, Selection},
-    report::tui::app::Action,
-    snapshot::Snapshot,
-    source::Source,
+    delta::Meter, report::tui::app::Action, snapshot::Snapshot, source::Source, units::DevId,
 };
 
 /// How figures are shown.
@@ -63,7 +60,9 @@ pub struct LiveOptions {
     pub duration: Option<Duration>,
     pub format: Format,
     pub by: By,
-    pub devices: Selection,
+    /// The devices named, shown with all below and on top of them; every
+    /// device if there are none.
+    pub devices: Vec<DevId>,
 }
 
 /// Shows what `source` counts, on standard output, until the count or the

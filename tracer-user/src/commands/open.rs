@@ -13,7 +13,6 @@ use tracer_ebpf::abi::Config;
 use super::live::By;
 use crate::{
     cli::LiveArgs,
-    delta,
     facts::{KernelFacts, KernelRoot},
     geometry_spec,
     plan::{ProbePlan, Request},
@@ -34,7 +33,7 @@ use crate::{
 /// A source, and the devices of it that were asked for.
 pub struct Opened {
     pub source: Box<dyn Source>,
-    pub devices: delta::Selection,
+    pub devices: Vec<DevId>,
 }
 
 /// The devices of one machine, as the command line names them.
@@ -88,7 +87,7 @@ pub fn open(args: &LiveArgs) -> anyhow::Result<Opened> {
         .as_ref()
         .map_or_else(SysRoot::default, SysRoot::new);
     let machine = Machine::read(args, &sys)?;
-    let devices = delta::Selection::new(machine.selection.asked.iter().copied());
+    let devices = machine.selection.asked.clone();
     let source: Box<dyn Source> = match &args.events {
         Some(events) => Box::new(SyntheticSource::open(machine.topology, events)?),
         None => Box::new(live(args, sys, machine)?),

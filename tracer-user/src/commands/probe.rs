@@ -3,15 +3,12 @@
 //! Must not load or attach anything. Needs no privilege: what it may not read,
 //! it says so of.
 
-use std::{fmt::Display, io::Write};
+use std::io::Write;
 
 use serde::Serialize;
 
 use crate::{
-    facts::{
-        Finding, KernelFacts, KernelRoot, Privileges,
-        wanted::{CONSTANTS, FIELDS, TRACEPOINTS},
-    },
+    facts::{Finding, KernelFacts, KernelRoot, Privileges},
     plan::{EventPlan, ProbePlan, Request},
 };
 
@@ -75,22 +72,18 @@ fn found(facts: &KernelFacts, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "kernel      {release}")?;
     line(out, "BTF", &facts.btf, |btf| {
         format!(
-            "{}: {} of {} tracepoints, {} of {} fields, {} of {} constants",
+            "{}: {} tracepoints, {} fields, {} constants",
             btf.path.display(),
             btf.prototypes.len(),
-            TRACEPOINTS.len(),
             btf.fields.len(),
-            FIELDS.len(),
             btf.constants.len(),
-            CONSTANTS.len(),
         )
     })?;
     line(out, "tracefs", &facts.tracefs, |tracefs| {
         format!(
-            "{}: {} of {} tracepoints",
+            "{}: {} tracepoints",
             tracefs.path.display(),
-            tracefs.records.len(),
-            TRACEPOINTS.len()
+            tracefs.records.len()
         )
     })?;
     line(out, "privileges", &facts.privileges, privileges)
@@ -119,31 +112,30 @@ fn privileges(privileges: &Privileges) -> String {
 }
 
 fn table(plan: &ProbePlan, out: &mut dyn Write) -> std::io::Result<()> {
-    row(out, "event", "attach", "arg", "why")?;
+    row(out, "event", "attach, best first", "arg", "why")?;
     for event in &plan.events {
         rows(event, out)?;
     }
     Ok(())
 }
 
-/// The event's ways: those to be tried, in their order, then those that are
-/// closed.
+/// The ways to be tried, explained by the best; then those that are closed.
 fn rows(plan: &EventPlan, out: &mut dyn Write) -> std::io::Result<()> {
-    let mut name = plan.event.name();
+    let name = plan.event.name();
     if let Some(why) = plan.not_wanted {
         return row(out, name, "-", "", why);
     }
-    let mut order = "";
-    for candidate in &plan.candidates {
-        let argument = candidate.argument.map(|index| index.to_string());
-        let attach = format!("{order}{}", candidate.kind);
-        let argument = argument.unwrap_or_default();
-        row(out, name, attach, argument, &candidate.why)?;
-        (name, order) = ("", "else ");
+    match plan.candidates.first() {
+        Some(best) => {
+            let ways: Vec<_> = plan.candidates.iter().map(|c| c.kind.name()).collect();
+            let argument = best.argument.map(|index| index.to_string());
+            let argument = argument.unwrap_or_default();
+            row(out, name, &ways.join(", "), &argument, &best.why)?;
+        }
+        None => row(out, name, "nothing", "", plan.event.lost_without())?,
     }
     for refusal in &plan.refusals {
-        row(out, name, format!("not {}", refusal.kind), "", &refusal.why)?;
-        name = "";
+        row(out, "", &format!("not {}", refusal.kind), "", &refusal.why)?;
     }
     Ok(())
 }
@@ -151,18 +143,19 @@ fn rows(plan: &EventPlan, out: &mut dyn Write) -> std::io::Result<()> {
 fn row(
     out: &mut dyn Write,
     event: &str,
-    attach: impl Display,
-    argument: impl Display,
+    attach: &str,
+    argument: &str,
     why: &str,
 ) -> std::io::Result<()> {
-    // Padding of a Display goes by its own pad(); text pads for sure.
-    let (attach, argument) = (attach.to_string(), argument.to_string());
-    writeln!(out, "{event:<19} {attach:<15} {argument:<4} {why}")
+    writeln!(out, "{event:<18}  {attach:<20}  {argument:<3}  {why}")
 }
 
 fn lost(plan: &ProbePlan, out: &mut dyn Write) -> std::io::Result<()> {
-    if plan.missing.is_empty() {
+    if plan.missing.is_empty() && plan.error.is_none() {
         return writeln!(out, "\nNothing is lost.");
+    }
+    if plan.missing.is_empty() {
+        return Ok(());
     }
     writeln!(
         out,

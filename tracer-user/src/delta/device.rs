@@ -16,7 +16,7 @@ use super::{
     Boundary, Histograms, Latency, Op, Rates, Scope,
     counts::{self, Counts},
     histogram::LatencyBins,
-    select::Place,
+    select::{self, Place},
 };
 use crate::{
     snapshot::{RowKey, Snapshot, Unknown},
@@ -37,8 +37,13 @@ pub struct DeviceFigures {
     pub kind: Option<Kind>,
     /// The name that device-mapper's user gave it.
     pub dm_name: Option<String>,
+    /// Of an md array: as md prints it.
+    pub md_level: Option<String>,
     /// Of a partition: its disk's name.
     pub disk: Option<String>,
+    /// Of a disk: the partition that most of its misaligned writes came
+    /// through, if any did.
+    pub misaligned_through: Option<Through>,
     /// Names of the devices it is made of.
     pub members: Vec<String>,
     pub geometry: Geometry,
@@ -73,6 +78,14 @@ pub struct DeviceFigures {
     pub histograms: Option<Histograms>,
     pub boundary: Option<Boundary>,
     pub rates: Rates,
+}
+
+/// Misaligned writes that came through a partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Through {
+    /// The partition's name.
+    pub partition: String,
+    pub writes: u64,
 }
 
 /// Zone appends: they have no place until they complete.
@@ -127,7 +140,7 @@ pub(super) fn devices(
     let topology = scope.known.topology();
     let mut rows = counts::by_device(before, after);
     let mut figures = Vec::new();
-    for place in scope.selection.places(topology) {
+    for place in select::places(scope.asked, topology) {
         let Some(device) = topology.devices.get(&place.device) else {
             continue;
         };
@@ -147,7 +160,26 @@ pub(super) fn devices(
             .iter()
             .map(|(key, counts)| About::unknown(key).figures(counts, after.unknown, scope, length)),
     );
+    name_partitions(&mut figures);
     figures
+}
+
+/// Tells each disk which partition its misaligned writes came through.
+fn name_partitions(figures: &mut [DeviceFigures]) {
+    let mut most: BTreeMap<String, Through> = BTreeMap::new();
+    for partition in figures.iter() {
+        let writes = partition.write.physical.misaligned;
+        let Some(disk) = partition.disk.as_ref().filter(|_| writes != 0) else {
+            continue;
+        };
+        if most.get(disk).is_none_or(|known| known.writes < writes) {
+            let partition = partition.name.clone();
+            most.insert(disk.clone(), Through { partition, writes });
+        }
+    }
+    for disk in figures {
+        disk.misaligned_through = most.remove(&disk.name);
+    }
 }
 
 /// Rows of devices that were gone before they were known, if they did
@@ -162,7 +194,7 @@ fn unknown_to(
         device.is_some_and(|device| device.name == key.name)
     };
     rows.retain(|key, counts| {
-        let wanted = scope.selection.is_all() || scope.selection.asked(key.device);
+        let wanted = scope.asked.is_empty() || scope.asked.contains(&key.device);
         wanted && counts.active() && !known(key)
     });
     rows
@@ -225,7 +257,11 @@ impl<'a> About<'a> {
             name: self.name.to_owned(),
             kind,
             dm_name: self.device.and_then(|device| device.dm_name.clone()),
+            md_level: self
+                .device
+                .and_then(|device| Some(device.md.as_ref()?.level.clone())),
             disk: self.disk,
+            misaligned_through: None,
             members: self.members,
             geometry,
             starts: self
@@ -237,7 +273,7 @@ impl<'a> About<'a> {
                 .map(|device| device.notes.clone())
                 .unwrap_or_default(),
             depth: self.depth,
-            asked: scope.selection.asked(self.id),
+            asked: scope.asked.contains(&self.id),
             active: counts.active(),
             idle_pseudo: !counts.ever_active
                 && matches!(kind, Some(Kind::Loop | Kind::Ram | Kind::Zram | Kind::Nbd)),

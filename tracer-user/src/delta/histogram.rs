@@ -44,7 +44,8 @@ pub struct PowerBin {
     pub writes: u64,
 }
 
-/// As [`PowerBin`], reads and writes together.
+/// Requests whose distance was at most `le` bytes, and more than the next
+/// lower power of two; reads and writes together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SeekBin {
     /// null: no upper bound.

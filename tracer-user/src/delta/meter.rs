@@ -2,8 +2,8 @@
 //!
 //! Must not take a reading itself and must not know the clock.
 
-use super::{Interval, Known, Scope, Selection, between};
-use crate::{snapshot::Snapshot, sysfs::device::Topology};
+use super::{Interval, Known, Scope, between};
+use crate::{snapshot::Snapshot, sysfs::device::Topology, units::DevId};
 
 /// Makes intervals, and the summary of all of them, from one reading after
 /// another.
@@ -16,20 +16,21 @@ pub struct Meter {
     highest: Snapshot,
     last: Snapshot,
     known: Known,
-    selection: Selection,
+    asked: Vec<DevId>,
     by_process: bool,
 }
 
 impl Meter {
-    /// Counts from `first` on.
+    /// Counts from `first` on: the devices `asked` for, with all below and on
+    /// top of them, or every device if there are none.
     #[must_use]
-    pub fn new(first: Snapshot, selection: Selection, by_process: bool) -> Self {
+    pub fn new(first: Snapshot, asked: Vec<DevId>, by_process: bool) -> Self {
         Self {
             highest: first.clone(),
             last: first.clone(),
             first,
             known: Known::default(),
-            selection,
+            asked,
             by_process,
         }
     }
@@ -56,7 +57,7 @@ impl Meter {
     fn scope(&self, summary: bool) -> Scope<'_> {
         Scope {
             known: &self.known,
-            selection: &self.selection,
+            asked: &self.asked,
             by_process: self.by_process,
             summary,
         }

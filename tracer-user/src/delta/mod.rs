@@ -19,7 +19,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use self::{
-    device::{DeviceFigures, Flush, Other, ZoneAppend},
+    device::{DeviceFigures, Flush, Other, Through, ZoneAppend},
     histogram::{Boundary, BoundarySplit, Histograms, PowerBin, RemainderBin, SeekBin},
     known::Known,
     latency::{Latency, Quantiles},
@@ -27,9 +27,11 @@ pub use self::{
     op::{Chunk, Op, Physical, Stripe},
     process::{ProcessFigures, ProcessRead, ProcessWrite},
     rates::{Rates, StripeShares},
-    select::Selection,
 };
-use crate::snapshot::{Lost, Snapshot};
+use crate::{
+    snapshot::{Lost, Snapshot},
+    units::DevId,
+};
 
 /// Everything that happened between two readings.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,7 +54,8 @@ pub struct Interval {
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
     pub known: &'a Known,
-    pub selection: &'a Selection,
+    /// The devices the user named; every device if there are none.
+    pub asked: &'a [DevId],
     pub by_process: bool,
     pub summary: bool,
 }

@@ -13,12 +13,6 @@ use crate::{
     units::DevId,
 };
 
-/// The devices the user asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selection {
-    asked: BTreeSet<DevId>,
-}
-
 /// A device's place in the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
@@ -27,41 +21,17 @@ pub(super) struct Place {
     pub(super) depth: usize,
 }
 
-impl Selection {
-    /// These devices, all that they are made of, and all that is made of
-    /// them; every device if there are none.
-    pub fn new(asked: impl IntoIterator<Item = DevId>) -> Self {
-        Self {
-            asked: asked.into_iter().collect(),
-        }
-    }
-
-    /// No device was asked for: all are shown.
-    #[must_use]
-    pub fn is_all(&self) -> bool {
-        self.asked.is_empty()
-    }
-
-    /// The user named this very device.
-    #[must_use]
-    pub fn asked(&self, device: DevId) -> bool {
-        self.asked.contains(&device)
-    }
-
-    /// The devices to show, in the order of the tree.
-    pub(super) fn places(&self, topology: &Topology) -> Vec<Place> {
-        let shown: Vec<&Device> = if self.is_all() {
-            topology.devices.values().collect()
-        } else {
-            let lies_on = Edges::lies_on(topology);
-            let mut ids = lies_on.reach(&self.asked);
-            ids.extend(lies_on.turned().reach(&self.asked));
-            ids.iter()
-                .filter_map(|id| topology.devices.get(id))
-                .collect()
-        };
-        tree(shown, topology)
-    }
+/// The devices `asked` for with all that they are made of and all that is
+/// made of them, or every device if there are none; in the order of the tree.
+pub(super) fn places(asked: &[DevId], topology: &Topology) -> Vec<Place> {
+    let shown: Vec<&Device> = if asked.is_empty() {
+        topology.devices.values().collect()
+    } else {
+        let around: BTreeSet<DevId> = topology.around(asked.to_vec()).all().collect();
+        let devices = around.iter();
+        devices.filter_map(|id| topology.devices.get(id)).collect()
+    };
+    tree(shown, topology)
 }
 
 /// Directed edges between devices.
@@ -71,20 +41,6 @@ struct Edges(BTreeMap<DevId, BTreeSet<DevId>>);
 impl Edges {
     fn add(&mut self, from: DevId, to: DevId) {
         self.0.entry(from).or_default().insert(to);
-    }
-
-    /// From a device to its members, and from a partition to its disk.
-    fn lies_on(topology: &Topology) -> Self {
-        let mut edges = Self::default();
-        for device in topology.devices.values() {
-            for &member in &device.members {
-                edges.add(device.id, member);
-            }
-            if let Some(partition) = device.partition {
-                edges.add(device.id, partition.disk);
-            }
-        }
-        edges
     }
 
     /// From a device to those listed below it: a partition stands below its
@@ -121,16 +77,6 @@ impl Edges {
             }
         }
         turned
-    }
-
-    /// Everything that can be reached, the start among it.
-    fn reach(&self, start: &BTreeSet<DevId>) -> BTreeSet<DevId> {
-        let mut reached = start.clone();
-        let mut open: Vec<DevId> = start.iter().copied().collect();
-        while let Some(device) = open.pop() {
-            open.extend(self.of(device).filter(|&next| reached.insert(next)));
-        }
-        reached
     }
 }
 
@@ -243,8 +189,8 @@ mod tests {
                 .unwrap()
                 .id
         };
-        Selection::new(asked.iter().map(|name| find(name)))
-            .places(topology)
+        let asked: Vec<DevId> = asked.iter().map(|name| find(name)).collect();
+        places(&asked, topology)
             .iter()
             .map(|place| {
                 let name = &topology.devices[&place.device].name;

@@ -10,8 +10,8 @@ use crate::facts::{
     BtfFacts, Finding, KernelFacts,
     wanted::{
         BDEV_DISK, BIO_BDEV, BIO_DISK, BIO_OPF, BIO_SECTOR, BIO_SIZE, DISK_FIRST_MINOR, DISK_MAJOR,
-        Field, QUEUE_DISK, REQUEST_CMD_FLAGS, REQUEST_DATA_LEN, REQUEST_Q, REQUEST_RQ_DISK,
-        REQUEST_SECTOR, REQUEST_START_TIME_NS,
+        DISK_QUEUE, Field, QUEUE_DISK, QUEUE_MQ_OPS, REQUEST_CMD_FLAGS, REQUEST_DATA_LEN,
+        REQUEST_Q, REQUEST_RQ_DISK, REQUEST_SECTOR, REQUEST_START_TIME_NS, REQUEST_STATE,
     },
 };
 
@@ -62,17 +62,17 @@ fn by_arguments(facts: &KernelFacts, event: Event) -> Result<Open, String> {
 
 fn needs_met(btf: &BtfFacts, event: Event) -> Result<(), String> {
     match event {
-        Event::BlockRqIssue | Event::BlockRqRequeue => request_needs(btf),
+        Event::BlockRqIssue => request_needs(btf),
+        Event::BlockRqRequeue => {
+            field(btf, REQUEST_STATE)?;
+            request_needs(btf)
+        }
         Event::BlockRqComplete => {
             completed_bytes(btf)?;
             field(btf, REQUEST_START_TIME_NS)?;
             request_needs(btf)
         }
-        Event::BlockBioQueue | Event::BlockBioRemap => {
-            field(btf, BIO_SIZE)?;
-            bio_needs(btf)
-        }
-        Event::BlockSplit => bio_needs(btf),
+        Event::BlockBioQueue | Event::BlockBioRemap | Event::BlockSplit => bio_needs(btf),
         // The bio's address is all that is used.
         Event::BlockBioComplete => Ok(()),
     }
@@ -91,7 +91,10 @@ fn request_needs(btf: &BtfFacts) -> Result<(), String> {
 
 fn bio_needs(btf: &BtfFacts) -> Result<(), String> {
     operations(btf)?;
-    all(btf, &[BIO_OPF, BIO_SECTOR])?;
+    all(
+        btf,
+        &[BIO_OPF, BIO_SECTOR, BIO_SIZE, DISK_QUEUE, QUEUE_MQ_OPS],
+    )?;
     // The disk is in the bio (before 5.12: commit 309dca309fc3) or in
     // its block device.
     if field(btf, BIO_DISK).is_err() {

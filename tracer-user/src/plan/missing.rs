@@ -14,8 +14,7 @@ use crate::facts::{
     BtfFacts, KernelFacts,
     wanted::{
         BDEV_DEV, BIO_BDEV, BIO_BLKG, BIO_FLAGS, BLKCG_CGROUP, BLKG_BLKCG, CGROUP_KN, DISK_DISKSEQ,
-        DISK_NAME, DISK_QUEUE, Field, KERNFS_ID, QUEUE_MQ_OPS, REQUEST_IO_START_TIME_NS,
-        REQUEST_PART, REQUEST_STATE,
+        DISK_NAME, Field, KERNFS_ID, REQUEST_IO_START_TIME_NS, REQUEST_PART,
     },
 };
 
@@ -96,10 +95,6 @@ fn requests(missing: &mut Vec<Missing>, btf: &BtfFacts) {
         "the request's own word for its partition: found by its sector instead",
     );
     lacks(
-        REQUEST_STATE,
-        "whether a request put back had been issued: counts may be short by as many",
-    );
-    lacks(
         REQUEST_IO_START_TIME_NS,
         "the device's own share of the latency",
     );
@@ -129,14 +124,6 @@ fn bios(missing: &mut Vec<Missing>, btf: &BtfFacts, layout: &Layout, request: Re
             "the bio's own word for its partition: found by its sector instead",
         );
     }
-    lacks(
-        DISK_QUEUE,
-        "the kind of a device that has just come, until sysfs is read again",
-    );
-    lacks(
-        QUEUE_MQ_OPS,
-        "the kind of a device that has just come, until sysfs is read again",
-    );
     lacks(BIO_FLAGS, "whether a bio was sent on or is a new one");
     if request.by_process {
         for wanted in [BIO_BLKG, BLKG_BLKCG, BLKCG_CGROUP, CGROUP_KN, KERNFS_ID] {
@@ -198,12 +185,12 @@ fn behind_the_record(event: Event, request: Request) -> Vec<&'static str> {
             partition,
         ],
         Event::BlockRqRequeue => {
-            vec!["whether a request put back had been issued: counts may be short by as many"]
+            vec!["whether a request put back had been issued: those issued again count twice"]
         }
-        Event::BlockRqComplete => vec!["latency of disks: there is no start time"],
         Event::BlockBioQueue => vec!["forced unit access apart from a flush", partition],
-        Event::BlockBioRemap => vec!["which bio it was: one sent on, or a new one"],
-        Event::BlockSplit | Event::BlockBioComplete => Vec::new(),
+        // Without a program for the record.
+        Event::BlockRqComplete | Event::BlockBioComplete | Event::BlockBioRemap => Vec::new(),
+        Event::BlockSplit => Vec::new(),
     };
     if event == Event::BlockBioQueue && request.by_process {
         lost.push("the control group that it is charged to");

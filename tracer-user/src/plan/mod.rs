@@ -189,7 +189,7 @@ fn not_wanted(event: Event, request: &Request) -> Option<&'static str> {
             Some("latency of bio devices was not asked for")
         }
         Event::BlockBioRemap if !request.bio_remap_needed => {
-            Some("no device here gets bios without block_bio_queue")
+            Some("only needed below raid0 and linear arrays that send the original bio on")
         }
         _ => None,
     }

@@ -3,6 +3,8 @@
 //!
 //! Must not compute: every number in a sentence is in [`DeviceFigures`].
 
+use std::cmp::Reverse;
+
 use super::format::{count, counted, percent, size};
 use crate::{
     delta::{DeviceFigures, Op},
@@ -61,7 +63,7 @@ pub fn findings(device: &DeviceFigures) -> Vec<Finding> {
     .into_iter()
     .flatten()
     .collect();
-    found.sort_by(|a, b| b.weight.cmp(&a.weight));
+    found.sort_by_key(|finding| Reverse(finding.weight));
     if found.is_empty() {
         found.push(Finding::new(Weight::Fine, fine(device)));
     }
@@ -141,19 +143,22 @@ fn why(device: &DeviceFigures) -> String {
     if let Some(start) = wrong_start(device) {
         return start;
     }
+    if let Some(through) = &device.misaligned_through {
+        return format!(
+            "{} of them came through {}",
+            count(through.writes),
+            through.partition
+        );
+    }
     if physical.off_grid == 0 {
         return "All are shorter than a block: the writer should write whole blocks".to_owned();
     }
-    let parts = format!(
-        "{} start or end off the grid, {} are shorter than a block",
+    format!(
+        "{} start or end off the grid and {} are shorter than a block: a layer or a program above \
+         starts wrong",
         count(physical.off_grid),
         count(physical.sub_block)
-    );
-    if device.disk.is_none() && device.kind != Some(Kind::Partition) {
-        format!("{parts}: compare the partitions and devices above for the one that starts wrong")
-    } else {
-        format!("{parts}: the partition starts well, so the layer or program above does not")
-    }
+    )
 }
 
 fn wrong_start(device: &DeviceFigures) -> Option<String> {
@@ -183,6 +188,12 @@ fn on_a_drive(device: &DeviceFigures) -> bool {
 }
 
 fn partial_stripes(device: &DeviceFigures) -> Option<Finding> {
+    // Without parity a partial stripe costs nothing.
+    if let Some(level) = &device.md_level
+        && !matches!(level.as_str(), "raid4" | "raid5" | "raid6")
+    {
+        return None;
+    }
     let stripe = device.write.stripe?;
     let shares = device.rates.stripe?;
     if stripe.partial + stripe.mixed == 0 {
@@ -232,4 +243,64 @@ fn not_classified(device: &DeviceFigures) -> Option<Finding> {
             ),
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use tracer_ebpf::op::Op as Kernel;
+
+    use super::*;
+    use crate::{
+        delta::Meter,
+        report::testing::{Bench, find, raid_topology},
+    };
+
+    /// The findings on `name` after 3 requests of `len` bytes from `start` on.
+    fn after(name: &str, op: Kernel, start: u64, len: u64) -> (DeviceFigures, Finding) {
+        let mut bench = Bench::new(raid_topology());
+        let mut meter = Meter::new(bench.snapshot.clone(), Vec::new(), false);
+        meter.devices(&bench.topology);
+        bench.io(name, op, (start, len, 4096), 3, 1000);
+        let interval = meter.interval(bench.snapshot);
+        let device = find(&interval.devices, name).clone();
+        let finding = sentence(&device);
+        (device, finding)
+    }
+
+    #[test]
+    fn a_wrong_start_is_named_with_the_next_good_ones() {
+        let (_, finding) = after("sda1", Kernel::Write, 34 * 512, 4096);
+        assert_eq!(finding.weight, Weight::Cost);
+        assert_eq!(
+            finding.text,
+            "3 of 3 writes (100%; normal: 0%) misaligned to the 4096-byte physical block: 6 partly \
+             written blocks, each costs the drive a read-modify-write. Its start, sector 34, is \
+             1024 bytes past a boundary: move it to 40, better 2048"
+        );
+    }
+
+    #[test]
+    fn small_writes_are_not_blamed_on_the_start() {
+        let (_, finding) = after("sda2", Kernel::Write, 4096 * 512, 1024);
+        assert!(
+            finding.text.contains("All are shorter than a block"),
+            "{}",
+            finding.text
+        );
+    }
+
+    #[test]
+    fn reads_and_partial_stripes_are_hints_and_only_where_they_matter() {
+        let (_, finding) = after("sda2", Kernel::Read, 512, 4096);
+        assert_eq!(finding.weight, Weight::Hint);
+        let (mut md, finding) = after("md127", Kernel::Write, 0, 4096);
+        assert_eq!(finding.weight, Weight::Hint);
+        assert!(
+            finding.text.contains("no whole stripe of 448 KiB"),
+            "{}",
+            finding.text
+        );
+        md.md_level = Some("raid0".to_owned());
+        assert_eq!(sentence(&md).weight, Weight::Fine);
+    }
 }

@@ -3,14 +3,14 @@ use tracer_ebpf::cells::{CELLS, detail};
 
 use super::*;
 use crate::{
-    delta::{Meter, Selection},
+    delta::Meter,
     report::testing::{Bench, busy_bench, golden, raid_topology},
     snapshot::{Lost, Unknown},
 };
 
 fn lines(bench: Bench, by_process: bool) -> String {
     let first = Bench::new(raid_topology()).snapshot;
-    let mut meter = Meter::new(first, Selection::default(), by_process);
+    let mut meter = Meter::new(first, Vec::new(), by_process);
     meter.devices(&bench.topology);
     let mut out = Vec::new();
     let mut report = JsonReport::new(&mut out, "live, 7 programs by btf".to_owned());
@@ -35,7 +35,7 @@ fn check_schema(text: &str) {
 fn exact_lines() {
     let text = lines(busy_bench(), true);
     check_schema(&text);
-    golden("lines.jsonl", &text);
+    golden("tests/golden/lines.jsonl", &text);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn what_is_not_known_is_null() {
 #[test]
 fn the_schema_is_the_committed_one() {
     let text = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
-    golden("line.schema.json", &text);
+    golden("schema/live-line.schema.json", &text);
 }
 
 #[test]

@@ -87,7 +87,9 @@ impl<W: Write> Report for PlainReport<W> {
         let mut text = String::new();
         if !self.begun {
             self.begun = true;
-            text.push_str(&format!("iotrace: {}\n{HEAD}\n", self.attach));
+            text.push_str(&format!("iotrace: {}\n{HEAD}", self.attach));
+            text.push_str(if self.width >= WIDE { HEAD_WIDE } else { "" });
+            text.push('\n');
         }
         text.push_str(&format!(
             "{:.0}  {}{}\n",
@@ -135,9 +137,10 @@ impl<W: Write> Report for PlainReport<W> {
 const HEAD: &str = "\
 MB = 1,000,000 bytes; mis. = misaligned to the physical block (normal: 0);
 chunkX = crossing a chunk boundary; full/mix/part = percent of the writes that
-cover only whole stripes, whole stripes and a ragged end, no whole stripe;
-al., mis. p50, p99 = await in ms of aligned, of misaligned requests.
+cover only whole stripes, whole stripes and a ragged end, no whole stripe.
 ";
+
+const HEAD_WIDE: &str = "al., mis. p50, p99 = await in ms of aligned, of misaligned requests.\n";
 
 const FOOT: &str = "
 Units: MB = 1,000,000 bytes, KiB = 1024 bytes. Every row counts what reached
@@ -271,7 +274,7 @@ fn latency_lines(name: &str, latency: Option<Latency>) -> String {
     .filter(|(_, quantiles)| quantiles.count > 0)
     .map(|(class, quantiles)| {
         format!(
-            "     {name} await, {class:<10} {}\n",
+            "     {name:<5} await, {class:<10} {}\n",
             quantiles_text(&quantiles)
         )
     })
@@ -296,6 +299,9 @@ pub(super) fn quantiles_text(quantiles: &Quantiles) -> String {
 }
 
 fn process_table(processes: &[ProcessFigures]) -> String {
+    if processes.is_empty() {
+        return "(no process queued any IO)\n".to_owned();
+    }
     let mut text = format!(
         "{}{}\n",
         process_head("DEVICE", "COMMAND", "PID"),

@@ -1,13 +1,13 @@
 use super::*;
 use crate::{
-    delta::{Meter, Selection},
+    delta::Meter,
     report::testing::{Bench, busy_bench, golden, raid_topology},
 };
 
 fn rendered(width: usize, by_process: bool) -> String {
     let bench = busy_bench();
     let first = Bench::new(raid_topology()).snapshot;
-    let mut meter = Meter::new(first, Selection::default(), by_process);
+    let mut meter = Meter::new(first, Vec::new(), by_process);
     meter.devices(&bench.topology);
     let interval = meter.interval(bench.snapshot);
     let summary = meter.summary();
@@ -24,18 +24,18 @@ fn at_80_columns() {
     for line in text.lines() {
         assert!(line.chars().count() <= 80, "{line}");
     }
-    golden("plain_80.txt", &text);
+    golden("tests/golden/plain_80.txt", &text);
 }
 
 #[test]
 fn at_120_columns() {
-    golden("plain_120.txt", &rendered(120, false));
+    golden("tests/golden/plain_120.txt", &rendered(120, false));
 }
 
 #[test]
 fn nothing_happened() {
     let first = Bench::new(raid_topology()).snapshot;
-    let mut meter = Meter::new(first.clone(), Selection::default(), false);
+    let mut meter = Meter::new(first.clone(), Vec::new(), false);
     meter.devices(&raid_topology());
     meter.interval(first);
     let mut out = Vec::new();

@@ -17,7 +17,7 @@ use tracer_ebpf::{
 use crate::{
     snapshot::{Lost, ProcessRow, Row, RowKey, Snapshot, Unknown},
     sysfs::{
-        device::{Device, Geometry, Kind, Limits, Partition, Topology},
+        device::{Device, Geometry, Kind, Limits, MdArray, Partition, Topology},
         start::check_all,
     },
     units::{Bytes, DevId, Sectors},
@@ -78,14 +78,23 @@ pub(crate) fn partition(
     device
 }
 
+/// These devices; holders follow from members.
 pub(crate) fn topology(devices: impl IntoIterator<Item = Device>) -> Topology {
-    Topology {
-        devices: devices
-            .into_iter()
-            .map(|device| (device.id, device))
-            .collect(),
-        ..Topology::default()
+    let mut topology = Topology::default();
+    topology
+        .devices
+        .extend(devices.into_iter().map(|device| (device.id, device)));
+    let uses: Vec<(DevId, DevId)> = topology
+        .devices
+        .values()
+        .flat_map(|upper| upper.members.iter().map(|&lower| (lower, upper.id)))
+        .collect();
+    for (lower, upper) in uses {
+        if let Some(device) = topology.devices.get_mut(&lower) {
+            device.holders.push(upper);
+        }
     }
+    topology
 }
 
 /// Two logical volumes on a RAID6 of partitions, one of which starts wrong.
@@ -100,6 +109,10 @@ pub(crate) fn raid_topology() -> Topology {
     md.geometry.chunk = Some(Bytes(65536));
     md.geometry.data_disks = Some(7);
     md.geometry.stripe = Some(Bytes(458_752));
+    md.md = Some(MdArray {
+        level: "raid6".to_owned(),
+        ..MdArray::default()
+    });
     md.members = vec![sda1.id, sdb1.id];
     let mut root = device("dm-0", 253, 0);
     root.dm_name = Some("vg-root".to_owned());
@@ -273,12 +286,10 @@ fn kernel_geometry(geometry: &Geometry) -> classify::Geometry {
     }
 }
 
-/// Compares `actual` with the committed file `name`; with
+/// Compares `actual` with the committed `file` of this crate; with
 /// `IOTRACE_UPDATE_GOLDEN=1` writes it instead.
-pub(crate) fn golden(name: &str, actual: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("src/report/golden")
-        .join(name);
+pub(crate) fn golden(file: &str, actual: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     if std::env::var_os("IOTRACE_UPDATE_GOLDEN").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, actual).unwrap();

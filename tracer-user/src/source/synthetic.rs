@@ -146,7 +146,8 @@ impl SyntheticSource {
 struct Player {
     counters: BTreeMap<DevId, Counters>,
     by_name: HashMap<String, DevId>,
-    /// Where the last request on each disk ended.
+    /// Where the last read or write on each disk ended; the first one's
+    /// distance is from the disk's start, as in the kernel programs.
     last_end: HashMap<DevId, u64>,
     events: u64,
 }
@@ -180,10 +181,10 @@ impl Player {
             .ok_or_else(|| PlayError::UnknownDevice(event.device.to_owned()))?;
         let start = counters.absolute(&event)?;
         counters.count(event.op, start, event.len.0);
-        if cells::has_place(event.op) && event.len.0 > 0 {
-            let end = start.saturating_add(event.len.0);
-            let previous = self.last_end.insert(counters.disk, end);
-            counters.count_seek(start, previous);
+        if side(event.op).is_some() && event.len.0 > 0 {
+            let end = self.last_end.entry(counters.disk).or_default();
+            counters.count_seek(start.abs_diff(*end));
+            *end = start.saturating_add(event.len.0);
         }
         self.events += 1;
         Ok(())
@@ -232,12 +233,9 @@ impl Counters {
         let class = classify(start, len, &self.geometry);
         let cells = &mut *self.cells;
         cells::each_cell(op, len, &class, |cell, amount| bump(cells, cell, amount));
-        let side = match op {
-            Op::Read => 0,
-            Op::Write => 1,
-            _ => return,
-        };
-        self.count_detail(side, start, len);
+        if let Some(side) = side(op) {
+            self.count_detail(side, start, len);
+        }
     }
 
     /// Histograms; `side` is 0 for reads and 1 for writes.
@@ -255,11 +253,8 @@ impl Counters {
         }
     }
 
-    fn count_seek(&mut self, start: u64, previous_end: Option<u64>) {
-        if let Some(end) = previous_end {
-            let bin = power_bin(start.abs_diff(end));
-            bump(&mut *self.detail, detail::SEEK + bin, 1);
-        }
+    fn count_seek(&mut self, distance: u64) {
+        bump(&mut *self.detail, detail::SEEK + power_bin(distance), 1);
     }
 
     fn row(&self) -> Row {
@@ -269,6 +264,15 @@ impl Counters {
             requeued: Some(0),
             detail: Some(self.detail.clone()),
         }
+    }
+}
+
+/// Which half of a histogram: 0 for reads, 1 for writes; no other has any.
+const fn side(op: Op) -> Option<usize> {
+    match op {
+        Op::Read => Some(0),
+        Op::Write => Some(1),
+        _ => None,
     }
 }
 

@@ -21,7 +21,7 @@ const SYS: &str = "block/sda/dev = 8:0
     block/md0/md/chunk_size = 65536";
 
 fn play(events: &str) -> Result<Snapshot, SyntheticError> {
-    let dir = expand(SYS);
+    let dir = expand(SYS).unwrap();
     let topology = Topology::read(&SysRoot::new(dir.path())).unwrap();
     let mut source = SyntheticSource::play(topology, events.as_bytes(), Path::new("events"))?;
     assert!(source.finished());
@@ -49,14 +49,16 @@ fn a_partitions_event_is_classified_where_it_lies_on_the_disk() {
 
 #[test]
 fn histograms_and_seeks() {
-    let snapshot = play("sda write 20k 4k\nsda1 write 0 4k\nsda1 read 4k 512\n").unwrap();
+    let snapshot =
+        play("sda write 20k 4k\nsda discard 0 4k\nsda1 write 0 4k\nsda1 read 4k 512\n").unwrap();
     let part = row(&snapshot, "sda1").detail.clone().unwrap();
     let side = |first, bins, side, bin| first + side * bins + bin;
     assert_eq!(part[side(detail::REMAINDER, REMAINDER_BINS, 1, 2)], 1);
     assert_eq!(part[side(detail::SIZE, POWER_BINS, 1, 12)], 1);
     assert_eq!(part[side(detail::GRAIN, POWER_BINS, 1, 10)], 1);
     assert_eq!(part[side(detail::SIZE, POWER_BINS, 0, 9)], 1);
-    // The disk's head moved 24576 → 17408; then nothing was skipped.
+    // The disk's head moved 24576 → 17408; then nothing was skipped. No head
+    // follows a discard.
     assert_eq!(part[detail::SEEK + 13], 1);
     assert_eq!(part[detail::SEEK], 1);
 }

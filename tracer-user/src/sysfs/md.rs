@@ -89,7 +89,8 @@ mod tests {
              md/reshape_position = 8192\nmd/dev-sda1/slot = 0\nmd/dev-sda1/offset = 2048\n\
              md/dev-sda1/size = 1024\nmd/dev-sda1/state = in_sync,write_mostly\n\
              md/dev-cciss!c0d0/slot = none\nmd/dev-cciss!c0d0/state = spare\n",
-        );
+        )
+        .unwrap();
         let mut unreadable = Vec::new();
         let array = read(dir.path(), &mut unreadable).unwrap();
         assert_eq!(unreadable, Vec::<String>::new());
@@ -114,7 +115,8 @@ mod tests {
     #[test]
     fn inactive_arrays_have_no_level() {
         let dir =
-            expand("md/level =\nmd/raid_disks = 0\nmd/chunk_size = 0\nmd/array_state = inactive\n");
+            expand("md/level =\nmd/raid_disks = 0\nmd/chunk_size = 0\nmd/array_state = inactive\n")
+                .unwrap();
         let array = read(dir.path(), &mut Vec::new()).unwrap();
         assert_eq!(array.level, "");
         assert_eq!(array.chunk, None);

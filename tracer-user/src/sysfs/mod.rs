@@ -3,9 +3,9 @@
 //! The only room besides [`crate::facts`] that reads files. Must not know
 //! eBPF, counters or output.
 //!
-//! [`root`] reads files, [`read`] and [`md`] turn them into the model of
-//! [`device`]; [`derive`] fills in what follows from it, by the pure functions
-//! of [`geometry`], [`start`] and [`notes`].
+//! [`root`] reads files, [`read`] and `md` turn them into the model of
+//! [`device`]; [`mod@derive`] fills in what follows from it, by the pure functions
+//! of [`geometry`], [`start`] and `notes`.
 
 pub mod derive;
 pub mod device;

@@ -65,12 +65,12 @@ fn one_start(check: &StartCheck) -> String {
             boundary.0, check.start_sector.0
         ),
         Against::Chunk => format!(
-            "starts {remainder} bytes past a chunk boundary ({size}): writes of whole chunks \
-             cross into the next; {next}"
+            "starts {remainder} bytes past a chunk boundary ({size}): a write of one \
+             chunk's length crosses into the next; {next}"
         ),
         Against::Stripe => format!(
-            "starts {remainder} bytes past a stripe boundary ({size}): writes of whole stripes \
-             cover none; {next}"
+            "starts {remainder} bytes past a stripe boundary ({size}): a write of one \
+             stripe's length covers no whole one; {next}"
         ),
         Against::Boundary => {
             format!("starts {remainder} bytes past the boundary of {size} that was given; {next}")

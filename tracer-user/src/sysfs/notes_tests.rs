@@ -6,7 +6,7 @@ fn notes(tree: &str, device: &str) -> Vec<String> {
         .lines()
         .map(|line| format!("block/{}\n", line.trim()))
         .collect();
-    let dir = expand(&tree);
+    let dir = expand(&tree).unwrap();
     let topology = Topology::read(&SysRoot::new(dir.path())).unwrap();
     topology.by_name(device).unwrap().notes.clone()
 }
@@ -82,8 +82,8 @@ fn a_partition_of_an_array_against_its_stripes() {
     assert_eq!(
         notes(&tree, "md0p1"),
         [
-            "starts 65536 bytes past a stripe boundary (192 KiB): writes of whole stripes cover \
-             none; next aligned start: sector 2304, better 6144 (3 MiB)"
+            "starts 65536 bytes past a stripe boundary (192 KiB): a write of one stripe's length \
+             covers no whole one; next aligned start: sector 2304, better 6144 (3 MiB)"
         ]
     );
     let sound = format!("{tree}\nmd0/md0p1/start = 3072");
@@ -92,8 +92,8 @@ fn a_partition_of_an_array_against_its_stripes() {
     assert_eq!(
         notes(&chunk, "md0p1"),
         [
-            "starts 4096 bytes past a chunk boundary (64 KiB): writes of whole chunks cross into \
-             the next; next aligned start: sector 128, better 2048 (1 MiB)"
+            "starts 4096 bytes past a chunk boundary (64 KiB): a write of one chunk's length crosses \
+             into the next; next aligned start: sector 128, better 2048 (1 MiB)"
         ]
     );
     assert_eq!(

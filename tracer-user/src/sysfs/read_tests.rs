@@ -1,10 +1,12 @@
 use std::process::Command;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::sysfs::tree::expand;
 
 fn read(tree: &str) -> Topology {
-    let dir = expand(tree);
+    let dir = expand(tree).unwrap();
     Topology::read(&SysRoot::new(dir.path())).unwrap()
 }
 
@@ -102,9 +104,45 @@ fn hidden_paths_are_listed_by_name() {
 
 #[test]
 fn no_block_directory_is_an_error_with_its_path() {
-    let dir = expand("class/");
+    let dir = expand("class/").unwrap();
     let error = Topology::read(&SysRoot::new(dir.path())).unwrap_err();
     assert!(error.to_string().ends_with("/block"), "{error}");
+}
+
+proptest! {
+    // Each case writes a tree of files.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever attributes say, nothing panics, and each device that has a
+    /// number is listed.
+    #[test]
+    fn any_values_are_read(values in prop::collection::vec(
+        prop::sample::select(vec![
+            "", "0", "1", "-1", "3", "512", "4096", "63", "x", "3 (4)", "65536 (0)", "none",
+            "raid0", "raid6", "raid10", "258", "18446744073709551615", "99999999999999999999",
+        ]),
+        20,
+    )) {
+        const ATTRIBUTES: [&str; 20] = [
+            "size", "diskseq", "alignment_offset", "queue/logical_block_size",
+            "queue/physical_block_size", "queue/minimum_io_size", "queue/optimal_io_size",
+            "queue/chunk_sectors", "queue/rotational", "md/level", "md/raid_disks", "md/layout",
+            "md/chunk_size", "md/reshape_position", "md/dev-sda/slot", "md/dev-sda/offset",
+            "md/dev-sda/size", "md0p1/start", "md0p1/size", "md0p1/partition",
+        ];
+        let mut tree = String::from(
+            "block/md0/dev = 9:0\nblock/md0/md0p1/dev = 259:0\nblock/sda/dev = 8:0\n\
+             block/md0/slaves/sda -> ../../sda\nblock/sda/queue/physical_block_size = 4096\n",
+        );
+        for (attribute, value) in ATTRIBUTES.iter().zip(values) {
+            tree.push_str(&format!("block/md0/{attribute} = {value}\n"));
+        }
+        let topology = read(&tree);
+        prop_assert!(topology.by_name("md0").is_some() && topology.by_name("sda").is_some());
+        for id in topology.devices.keys() {
+            prop_assert!(topology.classifier(*id).is_some());
+        }
+    }
 }
 
 /// This machine's own devices are what lsblk says they are.

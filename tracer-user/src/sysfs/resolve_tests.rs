@@ -42,7 +42,7 @@ struct Machine {
 
 impl Machine {
     fn new() -> Self {
-        let dir = expand(SYS);
+        let dir = expand(SYS).unwrap();
         let sys = SysRoot::new(dir.path());
         let topology = Topology::read(&sys).unwrap();
         for path in [

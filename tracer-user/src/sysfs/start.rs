@@ -1,7 +1,7 @@
 //! Where a partition's start lies against a boundary of its disk, and where
 //! the next good start is. Pure; modulo any number.
 //!
-//! Must not choose words: [`super::notes`] does.
+//! Must not choose words: `notes` does.
 
 use super::device::Geometry;
 use crate::units::{Bytes, SECTOR_BYTES, Sectors};

@@ -5,38 +5,48 @@
 //! `path -> target` (a symbolic link), `path/` (a directory). Blank lines and
 //! lines that begin with `#` are skipped.
 
-use std::{fs, os::unix::fs::symlink, path::Path};
+use std::{
+    fs, io,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+};
 
 use tempfile::TempDir;
 
 /// Writes the tree to a new directory that lives as long as the result.
 ///
-/// # Panics
+/// # Errors
 /// On a line of any other form, or where the directory cannot be written.
-pub(crate) fn expand(text: &str) -> TempDir {
-    let dir = tempfile::tempdir().expect("a temporary directory");
+pub(crate) fn expand(text: &str) -> io::Result<TempDir> {
+    let dir = tempfile::tempdir()?;
     for line in text.lines() {
         let line = line.trim();
         if !line.is_empty() && !line.starts_with('#') {
-            entry(dir.path(), line);
+            entry(dir.path(), line)?;
         }
     }
-    dir
+    Ok(dir)
 }
 
-fn entry(root: &Path, line: &str) {
-    let place = |path: &str| {
-        let path = root.join(path.trim());
-        fs::create_dir_all(path.parent().expect("a parent")).expect(line);
-        path
-    };
+fn entry(root: &Path, line: &str) -> io::Result<()> {
     if let Some((path, target)) = line.split_once(" -> ") {
-        symlink(target.trim(), place(path)).expect(line);
+        symlink(target.trim(), place(root, path)?)
     } else if let Some((path, value)) = line.split_once(" =") {
-        fs::write(place(path), format!("{}\n", value.trim())).expect(line);
+        fs::write(place(root, path)?, format!("{}\n", value.trim()))
     } else if line.ends_with('/') {
-        fs::create_dir_all(place(line)).expect(line);
+        fs::create_dir_all(root.join(line))
     } else {
-        panic!("neither `path = value`, `path -> target` nor `path/`: {line}");
+        Err(io::Error::other(format!(
+            "neither `path = value`, `path -> target` nor `path/`: {line}"
+        )))
     }
+}
+
+/// The path below the root, in a directory that exists.
+fn place(root: &Path, path: &str) -> io::Result<PathBuf> {
+    let path = root.join(path.trim());
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    Ok(path)
 }

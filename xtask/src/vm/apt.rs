@@ -253,7 +253,7 @@ impl Sites {
             };
             match site {
                 Some(site) => {
-                    lines += &format!("deb [arch=amd64 signed-by={keyring}] {site} {suite} main\n")
+                    lines += &format!("deb [arch=amd64 signed-by={keyring}] {site} {suite} main\n");
                 }
                 None => eprintln!(
                     "xtask: this machine's apt configuration has no security suite: {suite} is \

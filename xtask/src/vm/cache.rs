@@ -5,7 +5,6 @@
 
 use std::{
     fs,
-    io::ErrorKind,
     path::{Path, PathBuf},
 };
 
@@ -71,30 +70,58 @@ pub(super) fn write(path: &Path, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// The folder `path`, filled by `fill` unless it is there.
-pub(super) fn filled_folder(path: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    if path.exists() {
+/// The folder `path`, filled by `fill` unless it is there; with `anew` it is
+/// replaced, and stays if `fill` fails.
+pub(super) fn filled_folder(
+    path: &Path,
+    anew: bool,
+    fill: impl FnOnce(&Path) -> Result<()>,
+) -> Result<()> {
+    if path.exists() && !anew {
         return Ok(());
     }
     let parent = path.parent().unwrap_or(Path::new("."));
-    make(parent)?;
     let new = TempDir::new_in(parent)?;
     fill(new.path())?;
-    match fs::rename(new.path(), path) {
-        Ok(()) => {
-            // Its name is gone, there is nothing left to remove.
-            let _ = new.keep();
-            Ok(())
-        }
+    if anew && path.exists() {
+        fs::remove_dir_all(path).with_context(|| format!("removing {}", path.display()))?;
+    }
+    let renamed = fs::rename(new.path(), path);
+    match renamed {
+        // Its name is gone: nothing is left to be removed.
+        Ok(()) => drop(new.keep()),
         // Somebody else was faster, with the same thing.
-        Err(error)
-            if matches!(
-                error.kind(),
-                ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists
-            ) =>
-        {
-            Ok(())
-        }
-        Err(error) => Err(error).with_context(|| format!("writing {}", path.display())),
+        Err(_) if path.exists() => {}
+        Err(error) => return Err(error).with_context(|| format!("writing {}", path.display())),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_could_not_be_filled_is_not_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("kernel");
+        let fill = |text: &'static str| {
+            move |new: &Path| -> Result<()> {
+                fs::write(new.join("file"), text)?;
+                anyhow::ensure!(!text.is_empty(), "nothing to write");
+                Ok(())
+            }
+        };
+        let text = || fs::read_to_string(path.join("file")).unwrap();
+        filled_folder(&path, false, fill("")).unwrap_err();
+        assert!(!path.exists());
+        filled_folder(&path, false, fill("one")).unwrap();
+        filled_folder(&path, false, fill("two")).unwrap();
+        assert_eq!(text(), "one");
+        filled_folder(&path, true, fill("")).unwrap_err();
+        assert_eq!(text(), "one");
+        filled_folder(&path, true, fill("two")).unwrap();
+        assert_eq!(text(), "two");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 }

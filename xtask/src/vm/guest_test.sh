@@ -73,10 +73,11 @@ modprobe null_blk nr_devices=1 gb=1 memory_backed=1
 dd if=/dev/zero of=/dev/nullb0 bs=4k count=8 oflag=direct
 mkdir /sys/kernel/config/nullb/more
 cat /sys/class/zram-control/hot_add
-echo size=2048 | sfdisk --quiet /dev/nullb0
-wait_for /dev/nullb0p1
 mkfs.ext4 -q -F /dev/nullb0
 blkdiscard "$loop"
+echo size=2048 | sfdisk --quiet --wipe never "$loop"
+partitioned=$(losetup --find --show --partscan /tmp/disk)
+wait_for "${partitioned}p1"
 
 # What tracing needs.
 test -d /sys/kernel/tracing/events/block/block_rq_issue

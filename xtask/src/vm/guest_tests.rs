@@ -5,6 +5,7 @@
 //! download. `cargo test -p xtask -- --ignored --test-threads 1`
 
 use super::*;
+use crate::process;
 
 const COMMAND: &str = include_str!("guest_test.sh");
 

@@ -48,14 +48,16 @@ pub(super) fn base(kernel: &Kernel) -> Result<Vec<PathBuf>> {
     Ok(vec![programs, modules])
 }
 
-/// Writes the whole chain to `initrd`.
-pub(super) fn assemble(base: &[PathBuf], overlay: &Overlay<'_>, initrd: &Path) -> Result<()> {
-    let mut chain = File::create_new(initrd)?;
+/// Writes the whole chain to a file without a name, which is gone with the
+/// run however that ends.
+pub(super) fn assemble(base: &[PathBuf], overlay: &Overlay<'_>) -> Result<File> {
+    let mut chain = tempfile::tempfile_in(cache::dir()?)?;
     for archive in base {
         io::copy(&mut File::open(archive)?, &mut chain)
             .with_context(|| format!("copying {}", archive.display()))?;
     }
-    pack(&chain, |root| lay_out_overlay(overlay, root))
+    pack(&chain, |root| lay_out_overlay(overlay, root))?;
+    Ok(chain)
 }
 
 fn lay_out_overlay(overlay: &Overlay<'_>, root: &Path) -> Result<()> {

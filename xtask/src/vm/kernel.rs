@@ -55,10 +55,7 @@ pub(super) fn get(name: &str, refresh: bool) -> Result<Kernel> {
 
 fn packaged(name: &str, suites: &[&str], refresh: bool) -> Result<Kernel> {
     let folder = cache::folder("kernels")?.join(name);
-    if refresh && folder.exists() {
-        fs::remove_dir_all(&folder).with_context(|| format!("removing {}", folder.display()))?;
-    }
-    cache::filled_folder(&folder, |new| {
+    cache::filled_folder(&folder, refresh, |new| {
         apt::unpack_kernel(suites, new)
             .with_context(|| format!("no kernel {name}: its Debian package can't be had"))
     })?;

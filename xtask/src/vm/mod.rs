@@ -27,7 +27,7 @@ use anyhow::{Context as _, Result, bail};
 pub use accel::Accel;
 pub use kernel::MATRIX;
 
-use crate::{debian, process};
+use crate::{build::host, debian};
 use initramfs::Overlay;
 use kernel::Kernel;
 use qemu::{Io, Machine};
@@ -88,9 +88,11 @@ pub fn run(args: Args) -> Result<ExitCode> {
         None if io == Io::Terminal => "exec bash".to_owned(),
         None => bail!("no COMMAND, and no terminal for a shell: add `-- COMMAND`"),
     };
+    let mut payload = args.files;
+    payload.push(host::build_static()?);
     let guest = Guest {
         kernel: kernel::get(&args.kernel, args.refresh)?,
-        payload: args.files,
+        payload,
         memory_mib: args.memory,
         timeout: Duration::from_secs(args.timeout),
         accel: args.accel,
@@ -147,14 +149,12 @@ impl Guest {
         accel: &str,
         timeout: Duration,
     ) -> Result<qemu::Report> {
-        let run_dir = tempfile::tempdir().context("making a folder for the guest's files")?;
-        let initrd = run_dir.path().join("initrd");
         let overlay = Overlay {
             command,
             payload: &self.payload,
             terminal: io == Io::Terminal,
         };
-        initramfs::assemble(base, &overlay, &initrd)?;
+        let initrd = initramfs::assemble(base, &overlay)?;
         let machine = Machine {
             image: &self.kernel.image,
             initrd: &initrd,
@@ -162,7 +162,7 @@ impl Guest {
             accel,
             io,
         };
-        machine.run(run_dir.path(), timeout)
+        machine.run(timeout)
     }
 }
 

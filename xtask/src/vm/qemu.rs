@@ -5,8 +5,9 @@
 //! know what the guest does.
 
 use std::{
-    fs,
+    fs::{self, File},
     io::{self, Read, Write},
+    os::fd::AsRawFd as _,
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc::{self, RecvTimeoutError, Sender},
@@ -15,6 +16,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
+use rustix::io::FdFlags;
 
 /// How much of the kernel's console an error shows.
 const LOG_TAIL_LINES: usize = 40;
@@ -43,7 +45,7 @@ pub(super) enum Io {
 /// A machine to start.
 pub(super) struct Machine<'a> {
     pub(super) image: &'a Path,
-    pub(super) initrd: &'a Path,
+    pub(super) initrd: &'a File,
     pub(super) memory_mib: u32,
     pub(super) accel: &'a str,
     pub(super) io: Io,
@@ -59,9 +61,12 @@ pub(super) struct Report {
 }
 
 impl Machine<'_> {
-    /// Runs the machine, with its files in `dir`; ends it after `timeout`
-    /// unless somebody sits at it.
-    pub(super) fn run(&self, dir: &Path, timeout: Duration) -> Result<Report> {
+    /// Runs the machine; ends it after `timeout` unless somebody sits at it.
+    pub(super) fn run(&self, timeout: Duration) -> Result<Report> {
+        let dir = tempfile::tempdir().context("making a folder for the guest's report")?;
+        let dir = dir.path();
+        // QEMU gets the file by its number.
+        rustix::io::fcntl_setfd(self.initrd, FdFlags::empty())?;
         let mut child = self.command(dir).spawn().context("starting QEMU")?;
         let end = match self.io {
             Io::Terminal => End::Itself(child.wait()?),
@@ -97,7 +102,7 @@ impl Machine<'_> {
         ]);
         command.args(["-m", &self.memory_mib.to_string()]);
         command.arg("-kernel").arg(self.image);
-        command.arg("-initrd").arg(self.initrd);
+        command.args(["-initrd", &format!("/dev/fd/{}", self.initrd.as_raw_fd())]);
         command.args(["-append", KERNEL_ARGUMENTS]);
         command.args([
             "-serial",

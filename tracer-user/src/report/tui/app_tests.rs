@@ -1,13 +1,13 @@
 use super::*;
 use crate::{
-    delta::{Meter, Selection},
+    delta::Meter,
     report::testing::{Bench, busy_bench, raid_topology},
 };
 
 fn interval() -> Box<Interval> {
     let bench = busy_bench();
     let first = Bench::new(raid_topology()).snapshot;
-    let mut meter = Meter::new(first, Selection::default(), true);
+    let mut meter = Meter::new(first, Vec::new(), true);
     meter.devices(&bench.topology);
     Box::new(meter.interval(bench.snapshot))
 }

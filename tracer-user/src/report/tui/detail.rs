@@ -59,6 +59,9 @@ fn title(device: &DeviceFigures) -> String {
     if let Some(name) = &device.dm_name {
         title.push_str(&format!(" ({name})"));
     }
+    if let Some(level) = &device.md_level {
+        title.push_str(&format!(", {level}"));
+    }
     if let Some(disk) = &device.disk {
         title.push_str(&format!(", partition of {disk}"));
     }
@@ -186,14 +189,11 @@ fn sparklines(app: &App, device: &DeviceFigures, frame: &mut Frame<'_>, area: Re
     let halves: [Rect; 2] = Layout::horizontal([Constraint::Fill(1); 2])
         .spacing(2)
         .areas(area);
-    let figures: [(&str, fn(&Point) -> u64); 2] = [
-        ("IO/s", |point| point.requests_per_second),
-        ("misaligned/s", |point| point.misaligned_per_second),
-    ];
-    for (half, (name, figure)) in halves.into_iter().zip(figures) {
-        let data: Vec<u64> = points.iter().map(figure).collect();
-        sparkline(name, &data, frame, half);
-    }
+    let [left, right] = halves;
+    let requests: Vec<u64> = points.iter().map(|p| p.requests_per_second).collect();
+    sparkline("IO/s", &requests, frame, left);
+    let misaligned: Vec<u64> = points.iter().map(|p| p.misaligned_per_second).collect();
+    sparkline("misaligned/s", &misaligned, frame, right);
 }
 
 /// `name ▁▃█ max N`, the newest at the right end of the line.

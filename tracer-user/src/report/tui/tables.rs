@@ -96,6 +96,13 @@ pub(super) fn processes(
             Line::styled(head + &columns::cells(&PROCESS, process), style)
         })),
     }
+    // The last lines say what the table is; a list that long hides them.
+    let note = [
+        "",
+        "Bios queued by each process; a kernel thread may write for others. Normal: 0%",
+        "misaligned. part% = writes that cover no whole stripe; - = not known, or none.",
+    ];
+    lines.extend(note.map(Line::from));
     frame.render_widget(Paragraph::new(lines), area);
 }
 

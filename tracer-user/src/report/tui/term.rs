@@ -12,7 +12,10 @@ use std::{
 use crossterm::{
     cursor::Show,
     execute,
-    terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
+    terminal::{
+        Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+        enable_raw_mode,
+    },
 };
 use ratatui::{Frame, Terminal, backend::CrosstermBackend};
 
@@ -35,8 +38,13 @@ impl Screen {
             terminal: Terminal::new(CrosstermBackend::new(io::stdout()))
                 .inspect_err(|_| restore())?,
         };
-        execute!(screen.terminal.backend_mut(), EnterAlternateScreen)?;
-        screen.terminal.clear()?;
+        // Not `Terminal::clear`: that asks the terminal where its cursor is,
+        // and a serial console does not answer.
+        execute!(
+            screen.terminal.backend_mut(),
+            EnterAlternateScreen,
+            Clear(ClearType::All)
+        )?;
         Ok(screen)
     }
 

@@ -3,7 +3,7 @@ use ratatui::{Terminal, backend::TestBackend};
 
 use super::*;
 use crate::{
-    delta::{Meter, Selection},
+    delta::Meter,
     report::{
         testing::{Bench, busy_bench, golden, raid_topology},
         tui::app::Event,
@@ -17,10 +17,11 @@ fn app(mode: Mode) -> App {
     for times in [1, 3, 2] {
         let mut bench = busy_bench();
         let row = bench.row("sda1");
-        for cell in row.cells.iter_mut() {
+        let details = row.detail.as_mut().unwrap().iter_mut();
+        for cell in row.cells.iter_mut().chain(details) {
             *cell *= times;
         }
-        let mut meter = Meter::new(first.clone(), Selection::default(), true);
+        let mut meter = Meter::new(first.clone(), Vec::new(), true);
         meter.devices(&bench.topology);
         let interval = meter.interval(bench.snapshot);
         app.update(Event::Interval(Box::new(interval)));
@@ -48,7 +49,7 @@ fn text(terminal: &Terminal<TestBackend>) -> String {
     let width = usize::from(buffer.area.width);
     let mut text = String::new();
     for row in buffer.content.chunks(width) {
-        let line: String = row.iter().map(|cell| cell.symbol()).collect();
+        let line: String = row.iter().map(ratatui::buffer::Cell::symbol).collect();
         text.push_str(line.trim_end());
         text.push('\n');
     }
@@ -59,21 +60,21 @@ fn text(terminal: &Terminal<TestBackend>) -> String {
 fn at_80_by_24() {
     let mut app = app(Mode::Devices);
     press(&mut app, "jjjj");
-    golden("tui_80x24.txt", &screen(&app, 80, 24));
+    golden("tests/golden/tui_80x24.txt", &screen(&app, 80, 24));
 }
 
 #[test]
 fn at_120_by_40() {
     let mut app = app(Mode::Devices);
     press(&mut app, "jjjj");
-    golden("tui_120x40.txt", &screen(&app, 120, 40));
+    golden("tests/golden/tui_120x40.txt", &screen(&app, 120, 40));
 }
 
 #[test]
 fn an_array_at_120_by_40() {
     let mut app = app(Mode::Devices);
     press(&mut app, "jj ");
-    golden("tui_md_120x40.txt", &screen(&app, 120, 40));
+    golden("tests/golden/tui_md_120x40.txt", &screen(&app, 120, 40));
 }
 
 #[test]
@@ -84,7 +85,7 @@ fn too_small_and_back() {
     let before = text(&terminal);
     terminal.backend_mut().resize(20, 5);
     terminal.draw(|frame| render(&app, frame)).unwrap();
-    golden("tui_20x5.txt", &text(&terminal));
+    golden("tests/golden/tui_20x5.txt", &text(&terminal));
     terminal.backend_mut().resize(80, 24);
     terminal.draw(|frame| render(&app, frame)).unwrap();
     assert_eq!(text(&terminal), before);
@@ -106,9 +107,12 @@ fn any_size_and_any_key_can_be_drawn() {
 #[test]
 fn processes_and_help() {
     let mut app = app(Mode::Processes);
-    golden("tui_processes_80x24.txt", &screen(&app, 80, 24));
+    golden(
+        "tests/golden/tui_processes_80x24.txt",
+        &screen(&app, 80, 24),
+    );
     press(&mut app, "?");
-    golden("tui_help_80x24.txt", &screen(&app, 80, 24));
+    golden("tests/golden/tui_help_80x24.txt", &screen(&app, 80, 24));
 }
 
 #[test]
