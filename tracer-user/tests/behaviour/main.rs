@@ -17,10 +17,10 @@
 //! the one cargo built.
 
 mod arrays;
-
+mod bad_input;
 mod case;
 mod disks;
-
+mod endings;
 mod harness;
 mod mapped;
 mod oracle;
