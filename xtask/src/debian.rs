@@ -4,7 +4,7 @@
 //! Elsewhere than on Debian and its kin it only says what is missing. Must
 //! not know what a package is wanted for.
 
-use std::process::Command;
+use std::{io, process::Command};
 
 use anyhow::{Result, bail};
 
