@@ -109,7 +109,6 @@ pub fn run(args: Args) -> Result<ExitCode> {
 
 /// For tests: runs the shell line `command` in a guest with `kernel` (a name
 /// of [`MATRIX`] or a folder) and `payload` in its /bin; returns its status.
-#[cfg_attr(not(test), expect(dead_code, reason = "only tests call it"))]
 pub fn run_in_guest(kernel: &str, payload: &[PathBuf], command: &str) -> Result<i32> {
     let guest = Guest {
         kernel: kernel::get(kernel, false)?,
