@@ -26,10 +26,6 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 
 pub use accel::Accel;
-#[cfg_attr(
-    not(test),
-    expect(unused_imports, reason = "only tests run on all of them")
-)]
 pub use kernel::MATRIX;
 
 use crate::{build::host, debian};
