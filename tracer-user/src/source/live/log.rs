@@ -21,7 +21,11 @@ use log::{Log, Metadata, Record};
 use tracer_ebpf::abi::log_line;
 
 use super::maps::{MapsError, take};
-use crate::{plan::Event, units::DevId};
+use crate::{
+    plan::Event,
+    privileges::{Need, raise},
+    units::DevId,
+};
 
 /// The ring buffer, by the name that aya-log gives it.
 pub(super) const LINES_MAP: &str = "AYA_LOGS";
@@ -62,6 +66,7 @@ impl BpfLog {
     /// say how many were written.
     #[must_use]
     pub fn dropped(&self) -> Option<u64> {
+        let _raised = raise(Need::Maps);
         let written: u64 = self.written.get(&0, 0).ok()?.iter().sum();
         Some(written.saturating_sub(self.shown.load(Ordering::Relaxed)))
     }

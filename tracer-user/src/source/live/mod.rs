@@ -30,6 +30,7 @@ pub use object::{ObjectError, Sizes};
 use self::{maps::Maps, slots::Slots};
 use crate::{
     plan::{Event, Kind, ProbePlan},
+    privileges::{self, Need, raise},
     snapshot::Snapshot,
     source::Source,
     sysfs::{
@@ -104,6 +105,8 @@ impl LiveSource {
         let uevents = UeventListener::new().ok();
         let topology = read_topology().map_err(LiveError::Topology)?;
         let wanted = pick_detailed(&topology);
+        let _raised = raise(Need::Programs);
+        object::unlock_memory();
         let cpus = aya::util::nr_cpus().unwrap_or(1);
         let sizes = Sizes::new(
             topology.devices.len(),
@@ -135,6 +138,7 @@ impl LiveSource {
         };
         source.attach_planned()?;
         source.started = Instant::now();
+        privileges::started();
         Ok(source)
     }
 
@@ -166,6 +170,7 @@ impl LiveSource {
     }
 
     fn attach(&mut self, event: Event, kinds: &[Kind]) -> Result<(), LiveError> {
+        let _raised = raise(Need::Programs);
         match attach::attach(&mut self.ebpf, event, kinds) {
             Ok(attached) => self.attached.push(attached),
             Err(error) if event.is_mandatory() => return Err(error.into()),
@@ -194,6 +199,7 @@ impl LiveSource {
 
 impl Source for LiveSource {
     fn snapshot(&mut self) -> anyhow::Result<Snapshot> {
+        let _raised = raise(Need::Maps);
         read::snapshot(self)
     }
 
@@ -204,6 +210,7 @@ impl Source for LiveSource {
         };
         let topology = (self.read_topology)()?;
         let changed = topology != self.topology;
+        let _raised = raise(Need::Maps);
         let made = self.slots.made_since(&self.maps)?;
         if told || changed || made || self.looked_again {
             self.topology = topology;

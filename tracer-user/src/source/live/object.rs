@@ -3,13 +3,18 @@
 //!
 //! Must not attach anything.
 
-use aya::{Ebpf, EbpfLoader, GlobalData};
+use aya::{
+    Ebpf, EbpfLoader, GlobalData,
+    programs::ProgramType,
+    sys::{BpfHelper, is_helper_supported},
+};
 use tracer_ebpf::{
     abi::{CONFIG_SYMBOL, Config, LAYOUT_SYMBOL, Layout, slot_capacity},
     cells::detail,
 };
 
 use super::{log, maps::Shared, slots};
+use crate::privileges;
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/iotrace.bpf.o"));
 
@@ -59,8 +64,65 @@ impl Sizes {
 pub enum ObjectError {
     #[error("this iotrace was built without its eBPF programs: build it with `cargo xtask build`")]
     NotEmbedded,
+    #[error("the kernel refuses to make eBPF maps ({0}): {1}")]
+    Refused(aya::EbpfError, Refused),
     #[error("loading the eBPF object's maps: {0}")]
-    Load(#[from] aya::EbpfError),
+    Load(aya::EbpfError),
+}
+
+/// What may lie behind an EPERM though the capabilities are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error(
+        "here they count as locked memory, and RLIMIT_MEMLOCK is {} KiB: raise it (`ulimit -l \
+         unlimited`, or LimitMEMLOCK=infinity in a systemd unit), or add CAP_SYS_RESOURCE",
+        .limit_bytes / 1024
+    )]
+    MemoryLock { limit_bytes: u64 },
+    #[error(
+        "CAP_BPF and CAP_PERFMON do not count inside a user namespace (`unshare --user`, a \
+         rootless container), and a security module may deny them: run outside of it"
+    )]
+    Elsewhere,
+}
+
+impl From<aya::EbpfError> for ObjectError {
+    fn from(error: aya::EbpfError) -> Self {
+        if !is_not_permitted(&error) {
+            return Self::Load(error);
+        }
+        let refused = match privileges::memory_lock_bytes() {
+            Some(limit_bytes) if counts_as_locked() => Refused::MemoryLock { limit_bytes },
+            _ => Refused::Elsewhere,
+        };
+        Self::Refused(error, refused)
+    }
+}
+
+fn is_not_permitted(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(io) = error.downcast_ref::<std::io::Error>() {
+            return io.kind() == std::io::ErrorKind::PermissionDenied;
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// Since 5.11 maps count as memory of their control group and not as locked.
+/// The helper came with it; libbpf tells by it too (`probe_memcg_account`).
+fn counts_as_locked() -> bool {
+    let has = |helper| is_helper_supported(ProgramType::TracePoint, helper).unwrap_or(false);
+    // Where no program may be loaded, no helper seems to be there.
+    has(BpfHelper::BPF_FUNC_ktime_get_ns) && !has(BpfHelper::BPF_FUNC_ktime_get_coarse_ns)
+}
+
+/// Lifts the limit of locked memory where maps and programs count as such.
+pub(super) fn unlock_memory() {
+    if counts_as_locked() {
+        privileges::raise_memory_lock();
+    }
 }
 
 /// Creates the maps, with the globals frozen. No program is loaded yet.

@@ -10,6 +10,7 @@ use tracer_ebpf::cells::CELLS;
 use super::{Attached, LiveSource, MapsError, attach, maps::Maps, slots::Slots};
 use crate::{
     plan::Kind,
+    privileges::{Need, raise},
     snapshot::{Lost, ProcessRow, Row, RowKey, Snapshot, Unknown},
     units::DevId,
 };
@@ -129,6 +130,7 @@ fn unknown(attached: &[Attached]) -> Unknown {
 }
 
 fn lost(source: &LiveSource) -> Result<Lost, MapsError> {
+    let _raised = raise(Need::KernelFiles);
     let mut by_recursion = Some(0);
     for attached in &source.attached {
         // A classic tracepoint's program is skipped without a count
