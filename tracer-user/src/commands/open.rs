@@ -24,6 +24,7 @@ use crate::{
     },
     sysfs::{
         SysRoot, Topology,
+        cgroups::CgroupPaths,
         geometry_override::Override,
         mounts::Mounts,
         resolve::{Lookup, Selection},
@@ -44,6 +45,7 @@ struct Machine {
     topology: Topology,
     overrides: BTreeMap<DevId, Override>,
     selection: Selection,
+    mounts: Mounts,
 }
 
 impl Machine {
@@ -70,6 +72,7 @@ impl Machine {
             topology,
             overrides,
             selection,
+            mounts,
         })
     }
 }
@@ -148,6 +151,7 @@ fn live(args: &LiveArgs, sys: SysRoot, machine: Machine) -> anyhow::Result<LiveS
     let Machine {
         overrides,
         selection,
+        mounts,
         ..
     } = machine;
     let read_topology = Box::new(move || {
@@ -171,6 +175,7 @@ fn live(args: &LiveArgs, sys: SysRoot, machine: Machine) -> anyhow::Result<LiveS
         config,
         read_topology,
         pick_detailed,
+        cgroups: CgroupPaths::new(&mounts),
     })?;
     if source.attached().is_empty() {
         bail!("nothing could be attached");

@@ -9,6 +9,7 @@ mod log;
 mod maps;
 mod object;
 mod place;
+mod processes;
 mod read;
 pub mod shapes;
 mod slots;
@@ -27,13 +28,14 @@ pub use log::{BpfLog, LogError};
 pub use maps::MapsError;
 pub use object::{ObjectError, Sizes};
 
-use self::{maps::Maps, slots::Slots};
+use self::{maps::Maps, processes::Processes, slots::Slots};
 use crate::{
     plan::{Event, Kind, ProbePlan},
     privileges::{self, Need, raise},
     snapshot::Snapshot,
     source::Source,
     sysfs::{
+        cgroups::CgroupPaths,
         device::{Device, Topology},
         uevent::UeventListener,
     },
@@ -52,6 +54,8 @@ pub struct LiveOptions {
     pub config: Config,
     pub read_topology: ReadTopology,
     pub pick_detailed: PickDetailed,
+    /// Finds the control groups that processes belong to.
+    pub cgroups: CgroupPaths,
 }
 
 /// Counters of the running kernel. Dropping it detaches every program.
@@ -63,7 +67,8 @@ pub struct LiveSource {
     missing: Vec<AttachError>,
     log: Option<BpfLog>,
     plan: ProbePlan,
-    by_process: bool,
+    /// With `--by process`.
+    processes: Option<Processes>,
     topology: Topology,
     read_topology: ReadTopology,
     pick_detailed: PickDetailed,
@@ -100,6 +105,7 @@ impl LiveSource {
             config,
             mut read_topology,
             pick_detailed,
+            cgroups,
         } = options;
         // Listening before looking: nothing that changes in between is missed.
         let uevents = UeventListener::new().ok();
@@ -120,6 +126,8 @@ impl LiveSource {
             .transpose()?;
         let mut slots = Slots::new(&mut maps, sizes.slots, sizes.details)?;
         slots.follow(&mut maps, &topology, wanted.as_ref())?;
+        let processes =
+            (config.by_process != 0).then(|| Processes::new(object::PROCESS_CAPACITY, cgroups));
         let mut source = Self {
             ebpf,
             maps,
@@ -128,7 +136,7 @@ impl LiveSource {
             missing: Vec::new(),
             log,
             plan,
-            by_process: config.by_process != 0,
+            processes,
             topology,
             read_topology,
             pick_detailed,

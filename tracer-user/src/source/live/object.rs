@@ -19,7 +19,7 @@ use crate::privileges;
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/iotrace.bpf.o"));
 
 /// Processes that `--by process` can tell apart on all devices together.
-const PROCESS_CAPACITY: u32 = 16_384;
+pub(super) const PROCESS_CAPACITY: u32 = 16_384;
 /// Bios that can be under way on the bio-based devices asked for.
 const BIO_START_CAPACITY: u32 = 65_536;
 /// Bytes of lines of `--bpf-log` that may wait to be read.
@@ -134,10 +134,12 @@ pub(super) fn open(layout: &Layout, config: &Config, sizes: Sizes) -> Result<Ebp
         return Err(ObjectError::NotEmbedded);
     }
     let (layout, config) = (Shared(*layout), Shared(*config));
+    let log_level: u8 = if config.0.log != 0 { u8::MAX } else { 0 };
     let mut loader = EbpfLoader::new();
     loader
         .override_global(LAYOUT_SYMBOL, GlobalData::from(&layout), true)
         .override_global(CONFIG_SYMBOL, GlobalData::from(&config), true)
+        .override_global(aya_log::LEVEL, GlobalData::from(&log_level), true)
         .map_max_entries("DEVICES", sizes.slots)
         .map_max_entries("FREE_SLOTS", sizes.slots)
         .map_max_entries("OWNERS", sizes.slots)

@@ -11,18 +11,17 @@ use super::{Attached, LiveSource, MapsError, attach, maps::Maps, slots::Slots};
 use crate::{
     plan::Kind,
     privileges::{Need, raise},
-    snapshot::{Lost, ProcessRow, Row, RowKey, Snapshot, Unknown},
+    snapshot::{Lost, Row, RowKey, Snapshot, Unknown},
     units::DevId,
 };
 
 /// One reading of everything.
-pub(super) fn snapshot(source: &LiveSource) -> anyhow::Result<Snapshot> {
+pub(super) fn snapshot(source: &mut LiveSource) -> anyhow::Result<Snapshot> {
     let unknown = unknown(&source.attached);
     let rows = rows(&source.maps, &source.slots, unknown)?;
-    let processes = if !source.by_process {
-        Vec::new()
-    } else {
-        processes(&source.maps, &source.slots)?
+    let processes = match &mut source.processes {
+        Some(processes) => processes.read(&mut source.maps, &mut source.slots)?,
+        None => Vec::new(),
     };
     Ok(Snapshot {
         time: Timestamp::now(),
@@ -101,19 +100,6 @@ impl Sum {
             detail: self.detail,
         }
     }
-}
-
-fn processes(maps: &Maps, slots: &Slots) -> Result<Vec<ProcessRow>, MapsError> {
-    let rows = maps.processes()?.into_iter();
-    Ok(rows
-        .filter_map(|(key, cells)| {
-            Some(ProcessRow {
-                device: slots.device_of(key.slot)?,
-                key,
-                cells,
-            })
-        })
-        .collect())
 }
 
 /// What the ways of attaching cannot tell.
