@@ -5,10 +5,11 @@
 //! Must not read maps or memory by itself.
 
 use tracer_ebpf::{
-    abi::{ABSENT, FLAG_REQUEST_BASED, OVERFLOW_SLOT, ProcessCells, ProcessKey, log_line, lost},
+    abi::{ABSENT, FLAG_REQUEST_BASED, OVERFLOW_SLOT, ProcessCells, ProcessKey, lost},
     bins,
     cells::{self, detail},
     classify::{Physical, Stripe, classify},
+    log_line,
     op::Op,
 };
 

@@ -6,8 +6,8 @@
 
 use aya_ebpf::programs::TracePointContext;
 use tracer_ebpf::{
-    abi::{ClassicRecord, FLAG_KIND_UNKNOWN, FLAG_REQUEST_BASED, log_line, lost},
-    cells,
+    abi::{ClassicRecord, FLAG_KIND_UNKNOWN, FLAG_REQUEST_BASED, lost},
+    cells, log_line,
     op::{Op, decode_rwbs},
 };
 

@@ -4,10 +4,11 @@
 //! Must not read maps or memory by itself.
 
 use tracer_ebpf::{
-    abi::{ABSENT, FLAG_REQUEST_BASED, Place, log_line, lost},
+    abi::{ABSENT, FLAG_REQUEST_BASED, Place, lost},
     bins,
     cells::{self, detail, each_cell, has_place},
     classify::{Chunk, Class, Physical, Stripe, classify, on_boundary},
+    log_line,
     op::Op,
 };
 
@@ -29,7 +30,7 @@ pub(crate) struct Io {
 }
 
 /// The class of what has no place or no length.
-const UNPLACED: Class = Class {
+pub(crate) const UNPLACED: Class = Class {
     physical: Physical::Unknown,
     chunk: Chunk::None,
     stripe: Stripe::None,

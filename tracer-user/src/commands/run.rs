@@ -20,6 +20,7 @@ use crate::{
     cli::{Cli, Command, LiveArgs, ProbeArgs},
     facts::KernelRoot,
     plan::Request,
+    privileges::{self, Need},
 };
 
 /// Runs what was typed. A failure is told on standard error, the reason and
@@ -42,6 +43,9 @@ pub fn run(cli: Cli) -> ExitCode {
 }
 
 fn watch(args: LiveArgs) -> anyhow::Result<()> {
+    if let Err(error) = privileges::keep_needed() {
+        tell(&error.to_string());
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -92,5 +96,7 @@ fn probe(args: &ProbeArgs) -> anyhow::Result<()> {
         request,
         format: args.format,
     };
+    // A capability given by the file may be permitted only.
+    let _raised = privileges::raise(Need::KernelFiles);
     probe::run(&options, &mut io::stdout().lock())
 }
