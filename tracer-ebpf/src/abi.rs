@@ -363,6 +363,21 @@ pub mod lost {
     pub const CELLS: usize = 4;
 }
 
+/// A line of `--bpf-log`: eight numbers, each followed by a blank but the last:
+/// event, `dev_t`, [`crate::op::Op`], start and length in bytes, and the three
+/// parts of [`crate::classify::Class`]. Device 0 or length 0: the event does not
+/// tell.
+pub mod log_line {
+    pub const RQ_ISSUE: u32 = 0;
+    pub const RQ_REQUEUE: u32 = 1;
+    pub const RQ_COMPLETE: u32 = 2;
+    pub const BIO_QUEUE: u32 = 3;
+    pub const BIO_COMPLETE: u32 = 4;
+    pub const SPLIT: u32 = 5;
+    pub const BIO_REMAP: u32 = 6;
+    pub const NUMBERS: usize = 8;
+}
+
 /// Value of `LOST`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]

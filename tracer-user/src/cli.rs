@@ -78,7 +78,8 @@ pub struct LiveArgs {
     /// Attach in this way only, to test it.
     #[arg(long, value_enum, value_name = "KIND")]
     pub attach: Option<AttachArg>,
-    /// Print each event that the programs see to standard error.
+    /// Print each event of the devices asked for to standard error, as the
+    /// programs see it: to debug iotrace itself.
     #[arg(long)]
     pub bpf_log: bool,
     /// Read the devices below DIR, a copy of some machine's /sys.

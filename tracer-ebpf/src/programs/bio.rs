@@ -5,7 +5,7 @@
 //! Must not read maps or memory by itself.
 
 use tracer_ebpf::{
-    abi::{ABSENT, FLAG_REQUEST_BASED, ProcessCells, ProcessKey, lost},
+    abi::{ABSENT, FLAG_REQUEST_BASED, OVERFLOW_SLOT, ProcessCells, ProcessKey, log_line, lost},
     bins,
     cells::{self, detail},
     classify::{Physical, Stripe, classify},
@@ -13,6 +13,7 @@ use tracer_ebpf::{
 };
 
 use crate::{
+    log,
     maps::{self, BIO_STARTS, BioStart, Detail, State},
     read::{Kernel, Ptr, config, current, layout, now_ns},
     request::Io,
@@ -121,10 +122,11 @@ fn queue<K: Kernel>(bio: Ptr, address: impl Fn() -> Option<u64>) -> Option<()> {
     let target = target::<K>(bio)?;
     let flush = has_flush_flags(opf);
     // Most bios of a request-based disk are of no interest here.
-    if target.request_based && !flush && config().by_process == 0 {
+    if target.request_based && !flush && config().by_process == 0 && config().log == 0 {
         return None;
     }
     let seen = read::<K>(bio, opf, &target)?;
+    log::event(log_line::BIO_QUEUE, &seen.io);
     let empty = seen.io.len_bytes == 0;
     if flush || empty {
         seen.count_flags();
@@ -164,6 +166,7 @@ pub(crate) fn on_bio_complete(address: u64) {
     let Some(start) = maps::take_bio_start(address) else {
         return;
     };
+    log::untold(log_line::BIO_COMPLETE, OVERFLOW_SLOT);
     let Some(block) = Detail::of(start.detail + 1) else {
         return;
     };
@@ -177,6 +180,7 @@ pub(crate) fn on_split<K: Kernel>(bio: Ptr) {
     if let Some(target) = target::<K>(bio)
         && let Some(seen) = read::<K>(bio, 0, &target)
     {
+        log::event(log_line::SPLIT, &seen.io);
         maps::count(seen.io.slot, cells::SPLITS, 1);
     }
 }
@@ -210,6 +214,7 @@ fn remap<K: Kernel>(bio: Ptr, old_dev: u32) -> Option<()> {
     }
     let opf: u32 = K::load(bio, layout!(bio_opf))?;
     let seen = read::<K>(bio, opf, &target)?;
+    log::event(log_line::BIO_REMAP, &seen.io);
     if seen.io.len_bytes != 0 {
         seen.io.count();
     }

@@ -6,12 +6,13 @@
 
 use aya_ebpf::programs::TracePointContext;
 use tracer_ebpf::{
-    abi::{ClassicRecord, FLAG_KIND_UNKNOWN, FLAG_REQUEST_BASED, lost},
+    abi::{ClassicRecord, FLAG_KIND_UNKNOWN, FLAG_REQUEST_BASED, log_line, lost},
     cells,
     op::{Op, decode_rwbs},
 };
 
 use crate::{
+    log,
     maps::{self, State},
     read::{layout, record},
     request::Io,
@@ -58,6 +59,7 @@ pub(crate) fn on_issue(ctx: &TracePointContext) {
     match read(ctx, layout!(classic_issue), FLAG_REQUEST_BASED) {
         Some(seen) => {
             seen.io.count();
+            log::event(log_line::RQ_ISSUE, &seen.io);
         }
         None => maps::count_lost(lost::READ_FAULT),
     }
@@ -67,6 +69,7 @@ pub(crate) fn on_issue(ctx: &TracePointContext) {
 #[inline(always)]
 pub(crate) fn on_requeue(ctx: &TracePointContext) {
     if let Some(seen) = read(ctx, layout!(classic_requeue), FLAG_REQUEST_BASED) {
+        log::event(log_line::RQ_REQUEUE, &seen.io);
         maps::count(seen.io.slot, cells::REQUEUED_UNISSUED, 1);
     }
 }
@@ -78,6 +81,7 @@ pub(crate) fn on_queue(ctx: &TracePointContext) {
         maps::count_lost(lost::READ_FAULT);
         return;
     };
+    log::event(log_line::BIO_QUEUE, &seen.io);
     if seen.io.len_bytes == 0 {
         maps::count(seen.io.slot, cells::EMPTY_BIOS, 1);
     } else if seen.flags & FLAG_KIND_UNKNOWN != 0 {
@@ -92,6 +96,8 @@ pub(crate) fn on_queue(ctx: &TracePointContext) {
 #[inline(always)]
 pub(crate) fn on_split(ctx: &TracePointContext) {
     if let Some(dev) = record::<u32>(ctx, layout!(classic_split.dev)) {
-        maps::count(slots::of_number(dev, slots::UNTOLD_KIND), cells::SPLITS, 1);
+        let slot = slots::of_number(dev, slots::UNTOLD_KIND);
+        log::untold(log_line::SPLIT, slot);
+        maps::count(slot, cells::SPLITS, 1);
     }
 }

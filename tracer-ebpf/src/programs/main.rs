@@ -11,6 +11,7 @@
 
 mod bio;
 mod classic;
+mod log;
 mod maps;
 mod read;
 mod request;

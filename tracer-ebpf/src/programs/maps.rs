@@ -50,6 +50,10 @@ pub(crate) static PROCESSES: HashMap<ProcessKey, ProcessCells> = HashMap::with_m
 pub(crate) static BIO_STARTS: HashMap<u64, BioStart> = HashMap::with_max_entries(1, 0);
 #[map]
 pub(crate) static LOST: PerCpuArray<Lost> = PerCpuArray::with_max_entries(1, 0);
+/// Lines that the log was given, so that user space can tell how many of them
+/// the buffer had no room for.
+#[map]
+static LOG_LINES: PerCpuArray<u64> = PerCpuArray::with_max_entries(1, 0);
 
 /// When a bio was queued, and where its latency belongs.
 #[repr(C)]
@@ -192,6 +196,14 @@ pub(crate) fn count_slot_made() {
     if let Some(block) = LOST.get_ptr_mut(0) {
         // SAFETY: only computes the field's address.
         add(unsafe { &raw mut (*block).slots_made }, 1);
+    }
+}
+
+/// Counts a line given to the log.
+#[inline(always)]
+pub(crate) fn count_log_line() {
+    if let Some(lines) = LOG_LINES.get_ptr_mut(0) {
+        add(lines, 1);
     }
 }
 

@@ -4,7 +4,7 @@
 //! Must not read maps or memory by itself.
 
 use tracer_ebpf::{
-    abi::{ABSENT, FLAG_REQUEST_BASED, Place, lost},
+    abi::{ABSENT, FLAG_REQUEST_BASED, Place, log_line, lost},
     bins,
     cells::{self, detail, each_cell, has_place},
     classify::{Chunk, Class, Physical, Stripe, classify, on_boundary},
@@ -12,6 +12,7 @@ use tracer_ebpf::{
 };
 
 use crate::{
+    log,
     maps::{self, Detail, Hot, State},
     read::{Kernel, Ptr, layout, now_ns},
     slots,
@@ -165,6 +166,7 @@ fn slot<K: Kernel>(rq: Ptr, sector: u64, len_bytes: u64) -> Option<u32> {
 pub(crate) fn on_issue<K: Kernel>(rq: Ptr) {
     if let Some(io) = read::<K>(rq) {
         io.count();
+        log::event(log_line::RQ_ISSUE, &io);
     }
 }
 
@@ -174,6 +176,7 @@ pub(crate) fn on_issue<K: Kernel>(rq: Ptr) {
 #[inline(always)]
 pub(crate) fn on_requeue<K: Kernel>(rq: Ptr) {
     let Some(io) = read::<K>(rq) else { return };
+    log::event(log_line::RQ_REQUEUE, &io);
     let Some(state) = K::load::<u32>(rq, layout!(request_state)) else {
         maps::count_lost(lost::READ_FAULT);
         return;
@@ -195,6 +198,7 @@ pub(crate) fn on_complete<K: Kernel>(rq: Ptr, done_bytes: u32) {
 #[inline(always)]
 fn time<K: Kernel>(rq: Ptr, done_bytes: u32) -> Option<()> {
     let io = read::<K>(rq)?;
+    log::event(log_line::RQ_COMPLETE, &io);
     if u64::from(done_bytes) < io.len_bytes {
         return None;
     }

@@ -19,13 +19,13 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use tokio::{
-    io::{Interest, unix::AsyncFd},
+    io::unix::AsyncFd,
     signal::unix::{SignalKind, signal},
     time::{Instant, MissedTickBehavior, interval_at, sleep_until},
 };
 
 use self::view::View;
-use super::is_closed_pipe;
+use super::{is_closed_pipe, until_readable};
 use crate::{
     delta::Meter, report::tui::app::Action, snapshot::Snapshot, source::Source, units::DevId,
 };
@@ -229,20 +229,11 @@ async fn until(deadline: Option<Instant>) {
     }
 }
 
-/// A descriptor of our own for the source's, which stays free to be used.
-#[expect(
-    deprecated,
-    reason = "unsound only for a type that gives its descriptor up, which an OwnedFd cannot; \
-              what replaces it is unsafe"
-)]
 fn wake_fd(source: &dyn Source) -> anyhow::Result<Option<AsyncFd<OwnedFd>>> {
     let Some(fd) = source.wake() else {
         return Ok(None);
     };
-    let own = fd
-        .try_clone_to_owned()
-        .context("cannot duplicate the descriptor that tells of new devices")?;
-    AsyncFd::with_interest(own, Interest::READABLE)
+    until_readable(fd)
         .map(Some)
         .context("cannot wait for new devices")
 }

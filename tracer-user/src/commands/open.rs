@@ -18,7 +18,7 @@ use crate::{
     plan::{ProbePlan, Request},
     source::{
         Source,
-        live::{LiveOptions, LiveSource},
+        live::{BpfLog, LiveOptions, LiveSource},
         synthetic::SyntheticSource,
     },
     sysfs::{
@@ -34,6 +34,8 @@ use crate::{
 pub struct Opened {
     pub source: Box<dyn Source>,
     pub devices: Vec<DevId>,
+    /// What the programs say, with `--bpf-log`.
+    pub log: Option<BpfLog>,
 }
 
 /// The devices of one machine, as the command line names them.
@@ -88,11 +90,20 @@ pub fn open(args: &LiveArgs) -> anyhow::Result<Opened> {
         .map_or_else(SysRoot::default, SysRoot::new);
     let machine = Machine::read(args, &sys)?;
     let devices = machine.selection.asked.clone();
+    let mut log = None;
     let source: Box<dyn Source> = match &args.events {
         Some(events) => Box::new(SyntheticSource::open(machine.topology, events)?),
-        None => Box::new(live(args, sys, machine)?),
+        None => {
+            let mut source = live(args, sys, machine)?;
+            log = source.take_log();
+            Box::new(source)
+        }
     };
-    Ok(Opened { source, devices })
+    Ok(Opened {
+        source,
+        devices,
+        log,
+    })
 }
 
 fn live(args: &LiveArgs, sys: SysRoot, machine: Machine) -> anyhow::Result<LiveSource> {

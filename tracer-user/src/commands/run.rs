@@ -7,14 +7,14 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 
 use super::{
-    is_closed_pipe,
+    bpf_log, is_closed_pipe,
     live::{self, Format, LiveOptions},
     open,
     probe::{self, ProbeOptions},
-    schema,
+    schema, tell,
 };
 use crate::{
     cli::{Cli, Command, LiveArgs, ProbeArgs},
@@ -35,7 +35,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("iotrace: {error:#}");
+            tell(&format!("{error:#}"));
             ExitCode::FAILURE
         }
     }
@@ -49,21 +49,37 @@ fn watch(args: LiveArgs) -> anyhow::Result<()> {
     // Within the runtime: a source may have descriptors to watch.
     let _guard = runtime.enter();
     let opened = open::open(&args)?;
-    let on_screen =
-        args.format == Format::Tui || args.format == Format::Auto && io::stdout().is_terminal();
+    let format = format(&args)?;
+    let on_screen = format == Format::Tui || format == Format::Auto && io::stdout().is_terminal();
     if args.events.is_none() && !on_screen {
         // Whoever starts a workload next can wait for this line.
-        eprintln!("iotrace: counting ({})", opened.source.describe());
+        tell(&format!("counting ({})", opened.source.describe()));
     }
     let options = LiveOptions {
         interval: args.interval,
         count: args.count,
         duration: args.duration,
-        format: args.format,
+        format,
         by: args.by,
         devices: opened.devices,
     };
-    runtime.block_on(live::run(opened.source, options))
+    let view = live::run(opened.source, options);
+    match opened.log {
+        Some(log) => runtime.block_on(bpf_log::beside(log, view)),
+        None => runtime.block_on(view),
+    }
+}
+
+/// A log on the terminal would run across a screen.
+fn format(args: &LiveArgs) -> anyhow::Result<Format> {
+    if !args.bpf_log || !io::stderr().is_terminal() {
+        return Ok(args.format);
+    }
+    match args.format {
+        Format::Tui => bail!("--bpf-log would run across the screen: add `2>FILE`"),
+        Format::Auto => Ok(Format::Plain),
+        format => Ok(format),
+    }
 }
 
 fn probe(args: &ProbeArgs) -> anyhow::Result<()> {

@@ -51,7 +51,10 @@ fn raid6_of_nine_disks() {
         array.wait_until_idle();
     });
     let expected = &seen[0].expected;
-    assert_eq!(expected.get("write.requests") + expected.get("read.requests"), 127 + 61);
+    assert_eq!(
+        expected.get("write.requests") + expected.get("read.requests"),
+        127 + 61
+    );
     for class in ["full", "mixed", "partial"] {
         let class = format!("write.stripe.{class}");
         assert!(expected.get(&class) > 0, "no {class} in the workload");
@@ -80,8 +83,15 @@ fn raid0_with_a_chunk_that_is_no_power_of_two() {
             .set("blockalign=96k")
             .run(&lab);
     });
-    for class in ["write.chunk.aligned", "write.chunk.crossing", "write.stripe.full"] {
-        assert!(seen[0].expected.get(class) > 0, "no {class} in the workload");
+    for class in [
+        "write.chunk.aligned",
+        "write.chunk.crossing",
+        "write.stripe.full",
+    ] {
+        assert!(
+            seen[0].expected.get(class) > 0,
+            "no {class} in the workload"
+        );
     }
 }
 

@@ -154,7 +154,9 @@ fn an_unreadable_sysfs_value() {
         let path = value.to_str().expect("UTF-8");
         let before = settle(&[device.clone()]);
         let tracer = Tracer::start_command(hide(&mut command, &[(path, Over::File(over))]));
-        Fio::mixed(&device, 101).set("bssplit=512/50:4k/50").run(&lab);
+        Fio::mixed(&device, 101)
+            .set("bssplit=512/50:4k/50")
+            .run(&lab);
         let stat = settle(&[device.clone()])[0] - before[0];
         let report = tracer.stop();
         let row = row(&report.summary, device.name()).expect("a row");

@@ -72,7 +72,10 @@ fn a_loop_device_with_a_geometry_of_ones_own() {
         "write.stripe.partial",
         "read.physical.off_grid",
     ] {
-        assert!(seen[0].expected.get(class) > 0, "no {class} in the workload");
+        assert!(
+            seen[0].expected.get(class) > 0,
+            "no {class} in the workload"
+        );
     }
 }
 
@@ -87,7 +90,8 @@ fn discards_and_write_zeroes_of_a_loop_device() {
     let spec = format!("{}=physical:4k,chunk:64k,data:3", device.name());
     let geometry = Geometry::disk(512, 4096).striped(64 << 10, 3);
     let zeroes: u32 = (48 << 20) / 512;
-    let watched = Watched::new(&device, geometry, Books::All).zeroes(zeroes.into(), device.sectors());
+    let watched =
+        Watched::new(&device, geometry, Books::All).zeroes(zeroes.into(), device.sectors());
     let seen = exact(&lab, &[watched], &["--geometry", &spec], || {
         Fio::mixed(&device, 101)
             .set("rw=randtrim")

@@ -85,7 +85,10 @@ fn dm_crypt() {
     ];
     let seen = exact(&lab, &watched, &[], || {
         Fio::mixed(&device, 151).run(&lab);
-        Fio::mixed(&device, 103).deep("libaio").set("fsync=9").run(&lab);
+        Fio::mixed(&device, 103)
+            .deep("libaio")
+            .set("fsync=9")
+            .run(&lab);
     });
     assert!(seen[1].expected.get("write.requests") > 0);
 }
@@ -100,7 +103,14 @@ fn a_device_without_books() {
     };
     run(
         "modprobe",
-        &["null_blk", "nr_devices=1", "queue_mode=0", "gb=1", "bs=512", "irqmode=0"],
+        &[
+            "null_blk",
+            "nr_devices=1",
+            "queue_mode=0",
+            "gb=1",
+            "bs=512",
+            "irqmode=0",
+        ],
     );
     let device = Device::disk("nullb0");
     // null_blk says nothing about its physical block: the kernel takes bs.
@@ -121,7 +131,11 @@ fn a_device_without_books() {
 /// zram: 4 KiB sectors, bios only, in this machine's kernel as well.
 #[test]
 fn zram() {
-    let needs = [Needs::Program("fio"), Needs::Program("blkparse"), Needs::File("/sys/class/zram-control")];
+    let needs = [
+        Needs::Program("fio"),
+        Needs::Program("blkparse"),
+        Needs::File("/sys/class/zram-control"),
+    ];
     load("zram");
     let Some(lab) = Lab::open("zram", &needs) else {
         return;
@@ -130,7 +144,11 @@ fn zram() {
     let number = added.trim();
     let device = Device::disk(&format!("zram{number}"));
     device.write("disksize", &(32 * MIB).to_string());
-    let watched = [Watched::new(&device, Geometry::disk(4096, 4096), Books::Bytes)];
+    let watched = [Watched::new(
+        &device,
+        Geometry::disk(4096, 4096),
+        Books::Bytes,
+    )];
     let seen = exact(&lab, &watched, &[], || {
         Fio::mixed(&device, 211)
             .set("bssplit=4k/40:12k/30:64k/30")

@@ -96,7 +96,10 @@ fn chunks_and_stripes() {
             ("write.stripe.mixed", 2),
             ("write.stripe.partial", 3),
             ("write.stripe.full_bytes", 458_752 + 917_504 + 458_752),
-            ("write.stripe.partial_bytes", 131_072 + 458_752 + 65536 + 4096 + 2048),
+            (
+                "write.stripe.partial_bytes",
+                131_072 + 458_752 + 65536 + 4096 + 2048,
+            ),
             ("read.chunk.aligned", 1),
             ("read.stripe.full", 0),
         ],
@@ -131,7 +134,8 @@ fn a_request_counts_once() {
 
 #[test]
 fn flushes_have_no_place() {
-    let records = "Q FWS 0 0\nD FN 0 0\nC FN 0 0\nQ FWFS 8 512\nD WFS 8 512\nC WFS 8 512\nQ WFS 9 512\n";
+    let records =
+        "Q FWS 0 0\nD FN 0 0\nC FN 0 0\nQ FWFS 8 512\nD WFS 8 512\nC WFS 8 512\nQ WFS 9 512\n";
     assert_all(
         &Expected::new(records, &disk_terms()),
         &[

@@ -27,7 +27,10 @@ fn at_sector_63(lab: &Lab, disk: &Device, geometry: Geometry, args: &[&str]) {
     ];
     let seen = exact(lab, &watched, args, || {
         Fio::mixed(&partition, 211).run(lab);
-        Fio::mixed(&partition, 199).deep("libaio").set("randseed=3").run(lab);
+        Fio::mixed(&partition, 199)
+            .deep("libaio")
+            .set("randseed=3")
+            .run(lab);
         // 4 KiB on the partition's own grid: not one of them on the disk's.
         Fio::mixed(&partition, 97)
             .set("rw=randwrite")
@@ -36,7 +39,10 @@ fn at_sector_63(lab: &Lab, disk: &Device, geometry: Geometry, args: &[&str]) {
             .set("size=16m")
             .run(lab);
         // Beyond the partition's end: the disk's alone.
-        Fio::mixed(disk, 83).set("offset=40m").set("size=16m").run(lab);
+        Fio::mixed(disk, 83)
+            .set("offset=40m")
+            .set("size=16m")
+            .run(lab);
     });
     let (disk, partition) = (&seen[0].expected, &seen[1].expected);
     assert!(partition.get("write.physical.off_grid") >= 97);

@@ -39,7 +39,10 @@ fn a_busy_host() {
         module.set("every_nth", "3");
         module.set("opts", HOST_BUSY);
         Fio::mixed(&device, 251).run(&lab);
-        Fio::mixed(&device, 307).deep("libaio").set("fsync=11").run(&lab);
+        Fio::mixed(&device, 307)
+            .deep("libaio")
+            .set("fsync=11")
+            .run(&lab);
         module.set("opts", "0");
         module.set("every_nth", "0");
     });
@@ -109,7 +112,10 @@ fn discards_and_zeroes_that_fail() {
     let watched = [Watched::new(&device, Geometry::disk(512, 4096), Books::All)
         .zeroes(zeroes.into(), device.sectors())];
     let seen = exact(&lab, &watched, &[], || {
-        Fio::mixed(&device, 101).set("rw=randtrim").set("size=32m").run(&lab);
+        Fio::mixed(&device, 101)
+            .set("rw=randtrim")
+            .set("size=32m")
+            .run(&lab);
         Fio::mixed(&device, 89).set("size=32m").run(&lab);
         let node = ioctl::open_direct(&device.node());
         for i in 0..17 {

@@ -82,7 +82,7 @@ pub(super) struct LostCells {
     pub(super) slots_made: u64,
 }
 
-fn take<T>(ebpf: &mut Ebpf, name: &'static str) -> Result<T, MapsError>
+pub(super) fn take<T>(ebpf: &mut Ebpf, name: &'static str) -> Result<T, MapsError>
 where
     T: TryFrom<aya::maps::Map, Error = MapError>,
 {

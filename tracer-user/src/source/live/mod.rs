@@ -5,6 +5,8 @@
 //! does) or what to show.
 
 mod attach;
+mod counted;
+mod log;
 mod maps;
 mod object;
 mod place;
@@ -22,6 +24,7 @@ use aya::Ebpf;
 use tracer_ebpf::abi::Config;
 
 pub use attach::{AttachError, Attached, Refusal};
+pub use log::{BpfLog, LogError};
 pub use maps::MapsError;
 pub use object::{ObjectError, Sizes};
 
@@ -58,6 +61,7 @@ pub struct LiveSource {
     slots: Slots,
     attached: Vec<Attached>,
     missing: Vec<AttachError>,
+    log: Option<BpfLog>,
     plan: ProbePlan,
     by_process: bool,
     topology: Topology,
@@ -76,6 +80,8 @@ pub enum LiveError {
     Object(#[from] ObjectError),
     #[error(transparent)]
     Maps(#[from] MapsError),
+    #[error(transparent)]
+    Log(#[from] LogError),
     #[error(transparent)]
     Attach(#[from] AttachError),
     #[error("listing block devices: {0}")]
@@ -107,6 +113,9 @@ impl LiveSource {
         );
         let mut ebpf = object::open(&plan.layout, &config, sizes)?;
         let mut maps = Maps::take(&mut ebpf)?;
+        let log = (config.log != 0)
+            .then(|| BpfLog::take(&mut ebpf))
+            .transpose()?;
         let mut slots = Slots::new(&mut maps, sizes.slots, sizes.details)?;
         slots.follow(&mut maps, &topology, wanted.as_ref())?;
         let mut source = Self {
@@ -115,6 +124,7 @@ impl LiveSource {
             slots,
             attached: Vec::new(),
             missing: Vec::new(),
+            log,
             plan,
             by_process: config.by_process != 0,
             topology,
@@ -139,6 +149,11 @@ impl LiveSource {
     #[must_use]
     pub fn missing(&self) -> &[AttachError] {
         &self.missing
+    }
+
+    /// Hands out the log, once, if it was asked for.
+    pub fn take_log(&mut self) -> Option<BpfLog> {
+        self.log.take()
     }
 
     fn attach_planned(&mut self) -> Result<(), LiveError> {
@@ -230,16 +245,21 @@ impl Source for LiveSource {
 
 /// What the plan wants attached, and in which ways.
 fn attachments(plan: &ProbePlan) -> Vec<(Event, Vec<Kind>)> {
-    let wanted = plan
-        .events
-        .iter()
-        .filter(|event| event.not_wanted.is_none());
-    wanted
-        .map(|event| {
-            let kinds = event.candidates.iter().map(|candidate| candidate.kind);
-            (event.event, kinds.collect())
+    let wanted = plan.events.iter().filter(|plan| plan.not_wanted.is_none());
+    let mut kinds: Vec<_> = wanted
+        .map(|plan| {
+            (
+                plan.event,
+                plan.candidates
+                    .iter()
+                    .map(|candidate| candidate.kind)
+                    .collect(),
+            )
         })
-        .collect()
+        .collect();
+    // What takes a count back, or times what was counted, is there first.
+    kinds.sort_by_key(|(event, _)| event.is_mandatory());
+    kinds
 }
 
 /// raid0 before 5.14 and linear before 6.12 send the bio itself on, which is

@@ -9,7 +9,7 @@ use tracer_ebpf::{
     cells::detail,
 };
 
-use super::{maps::Shared, slots};
+use super::{log, maps::Shared, slots};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/iotrace.bpf.o"));
 
@@ -17,6 +17,10 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/io
 const PROCESS_CAPACITY: u32 = 16_384;
 /// Bios that can be under way on the bio-based devices asked for.
 const BIO_START_CAPACITY: u32 = 65_536;
+/// Bytes of lines of `--bpf-log` that may wait to be read.
+const LOG_BUFFER_BYTES: u32 = 1 << 20;
+/// The least that a ring buffer can have: a page, made larger where pages are.
+const NO_LOG_BUFFER_BYTES: u32 = 4096;
 /// Kernel memory that histograms may take where no device was named.
 const DETAIL_BUDGET_BYTES: usize = 64 << 20;
 
@@ -95,6 +99,14 @@ pub(super) fn open(layout: &Layout, config: &Config, sizes: Sizes) -> Result<Ebp
                 BIO_START_CAPACITY
             } else {
                 1
+            },
+        )
+        .map_max_entries(
+            log::LINES_MAP,
+            if config.0.log != 0 {
+                LOG_BUFFER_BYTES
+            } else {
+                NO_LOG_BUFFER_BYTES
             },
         );
     Ok(loader.load(OBJECT)?)

@@ -116,16 +116,24 @@ fn operation(who: &str, row: &Value, op: &str, expected: &Expected, geometry: &G
     for part in PHYSICAL {
         check(&format!("physical.{part}"));
     }
-    assert_eq!(number(row, &format!("{op}.physical.unknown")), Some(0), "{who}: {row}");
+    assert_eq!(
+        number(row, &format!("{op}.physical.unknown")),
+        Some(0),
+        "{who}: {row}"
+    );
     if geometry.chunk == 0 {
         assert!(row[op]["chunk"].is_null(), "{who}: {op}.chunk in {row}");
     } else {
-        CHUNK.iter().for_each(|part| check(&format!("chunk.{part}")));
+        CHUNK
+            .iter()
+            .for_each(|part| check(&format!("chunk.{part}")));
     }
     if geometry.stripe() == 0 || op == "read" {
         assert!(row[op]["stripe"].is_null(), "{who}: {op}.stripe in {row}");
     } else {
-        STRIPE.iter().for_each(|part| check(&format!("stripe.{part}")));
+        STRIPE
+            .iter()
+            .for_each(|part| check(&format!("stripe.{part}")));
     }
 }
 
@@ -146,7 +154,11 @@ pub(super) fn books(
         assert_eq!(ours, Some(kernels), "{who}: {what}: {row}\n{stat:?}");
     };
     same("bytes read", printed("read.bytes"), stat.read_bytes());
-    same("bytes discarded", printed("discard.bytes"), stat.discarded_bytes());
+    same(
+        "bytes discarded",
+        printed("discard.bytes"),
+        stat.discarded_bytes(),
+    );
     // Write zeroes are writes in the books. Where the tracer can't tell them,
     // the script's figure stands in.
     let classic = attach == Attach::Tracepoint;

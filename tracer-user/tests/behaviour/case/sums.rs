@@ -59,7 +59,10 @@ pub(super) fn intervals_add_up(who: &str, name: &str, report: &Report) {
 /// Every count in a row, by its path.
 fn counts(row: &Value) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
-    for key in OPERATIONS.iter().chain(&["flush", "requeued", "other_requests"]) {
+    for key in OPERATIONS
+        .iter()
+        .chain(&["flush", "requeued", "other_requests"])
+    {
         collect(key, &row[*key], &mut found);
     }
     found

@@ -55,10 +55,7 @@ impl<'a> Fio<'a> {
         );
         let path = lab.path("job.fio");
         fs::write(&path, job).expect("a job file");
-        let report = run(
-            "fio",
-            &["--output-format=json", &path.to_string_lossy()],
-        );
+        let report = run("fio", &["--output-format=json", &path.to_string_lossy()]);
         let start = report.find('{').expect("fio's report");
         let report: serde_json::Value =
             serde_json::from_str(&report[start..]).expect("fio's report in JSON");

@@ -1,13 +1,7 @@
 //! A process from which parts of /proc and /sys are hidden: what a kernel or a
 //! container without them looks like.
 
-use std::{
-    ffi::CString,
-    io,
-    os::unix::process::CommandExt as _,
-    process::Command,
-    ptr,
-};
+use std::{ffi::CString, io, os::unix::process::CommandExt as _, process::Command, ptr};
 
 /// What lies over a path.
 #[derive(Clone, Copy)]
@@ -33,7 +27,9 @@ pub(crate) fn hide<'a>(command: &'a mut Command, paths: &[(&str, Over<'_>)]) -> 
     unsafe {
         command.pre_exec(move || {
             own_mounts()?;
-            paths.iter().try_for_each(|(path, over)| cover(path, over.as_ref()))
+            paths
+                .iter()
+                .try_for_each(|(path, over)| cover(path, over.as_ref()))
         })
     }
 }

@@ -112,10 +112,7 @@ fn mount_if_missing(kind: &str, at: &str) {
 }
 
 fn mount(kind: &str, at: &Path) {
-    let (kind_c, at_c) = (
-        std::ffi::CString::new(kind).expect("no NUL"),
-        c_path(at),
-    );
+    let (kind_c, at_c) = (std::ffi::CString::new(kind).expect("no NUL"), c_path(at));
     // SAFETY: NUL-terminated strings; these file systems take no data.
     let result = unsafe {
         libc::mount(

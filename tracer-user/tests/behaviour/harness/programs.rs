@@ -13,7 +13,9 @@ pub(crate) fn of_process(pid: libc::pid_t) -> BTreeSet<u32> {
     let held: BTreeSet<u32> = entries
         .filter_map(|entry| fs::read_to_string(entry.ok()?.path()).ok())
         .filter_map(|info| {
-            let number = info.lines().find_map(|line| line.strip_prefix("prog_id:"))?;
+            let number = info
+                .lines()
+                .find_map(|line| line.strip_prefix("prog_id:"))?;
             number.trim().parse().ok()
         })
         .collect();
