@@ -9,9 +9,9 @@ use crate::classify::{Geometry, remainder};
 pub const REMAINDER_BINS: usize = 64;
 /// Power-of-two bins: bin i holds values ≤ 2^i and > 2^(i−1); bin 0 holds 0 and 1.
 pub const POWER_BINS: usize = 64;
-/// Sub-bins of an octave of [`log_linear`].
+/// Bins of an octave of [`latency_bin`].
 pub const SUB_BINS: u64 = 8;
-/// Bins of [`log_linear`]: values below 2^37, about 137 s in nanoseconds.
+/// Bins of [`latency_bin`]: up to 2^40 ns, about 18 minutes.
 pub const LATENCY_BINS: usize = 224;
 /// Latencies are kept in units of 2^10 ns, about a microsecond.
 pub const LATENCY_SHIFT: u32 = 10;

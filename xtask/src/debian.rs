@@ -4,7 +4,7 @@
 //! Elsewhere than on Debian and its kin it only says what is missing. Must
 //! not know what a package is wanted for.
 
-use std::process::Command;
+use std::{io, process::Command};
 
 use anyhow::{Result, bail};
 
@@ -120,11 +120,14 @@ fn install_command(packages: &[Package]) -> Result<Command> {
     Ok(command)
 }
 
-/// `apt-get` that never asks. The variable goes through `env`, because `sudo`
+/// `apt-get` that never asks, and leaves standard output to what was asked
+/// for. The variable goes through `env`, because `sudo`
 /// does not pass ours on.
 fn apt_get() -> Result<Command> {
     let mut command = process::as_root("env")?;
-    command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]);
+    command
+        .args(["DEBIAN_FRONTEND=noninteractive", "apt-get"])
+        .stdout(io::stderr());
     Ok(command)
 }
 

@@ -3,6 +3,8 @@
 //!
 //! Must not hide what a step prints: people and CI read it.
 
+mod guest;
+
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
@@ -11,7 +13,7 @@ use crate::{
     build::object,
     cargo::{self, Executable},
     debian::{self, Package},
-    process,
+    process, vm,
 };
 
 /// What the tests on this kernel use beside iotrace.
@@ -39,6 +41,12 @@ pub fn run(args: &Args) -> Result<()> {
     steps.step("tests on this kernel", kernel_tests)?;
     if args.quick {
         steps.left_out("tests on guests (--quick)");
+    } else {
+        let payload = steps.step("programs for the guests", guest::payload)?;
+        for kernel in vm::MATRIX {
+            let name = format!("tests in a guest with Linux {kernel}");
+            steps.step(&name, || guest::tests(kernel, &payload))?;
+        }
     }
     steps.summary();
     Ok(())
@@ -52,12 +60,12 @@ struct Steps {
 }
 
 impl Steps {
-    fn step(&mut self, name: &'static str, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    fn step<T>(&mut self, name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
         eprintln!("\n== {name}");
         let begin = Instant::now();
-        work().with_context(|| format!("failed at: {name}"))?;
+        let made = work().with_context(|| format!("failed at: {name}"))?;
         self.done.push(format!("{name} ({:.0?})", begin.elapsed()));
-        Ok(())
+        Ok(made)
     }
 
     fn left_out(&mut self, name: &'static str) {

@@ -145,8 +145,8 @@ const HEAD_WIDE: &str = "al., mis. p50, p99 = await in ms of aligned, of misalig
 const FOOT: &str = "
 Units: MB = 1,000,000 bytes, KiB = 1024 bytes. Every row counts what reached
 that device; rows are not to be added up, and a disk's holds its partitions'.
-Next: `iotrace stack` shows where each layer starts, `iotrace doctor` how to
-repair it, `iotrace --by process` who writes.
+Next: `iotrace --dev NAME --by process` shows who writes, `--format json` all
+figures and histograms.
 ";
 
 fn lost_mark(lost: Lost) -> String {

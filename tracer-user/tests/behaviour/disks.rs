@@ -44,7 +44,8 @@ fn a_loop_device() {
 }
 
 /// The same disk, seen as what it may be inside: a hardware RAID6 of nine
-/// drives with 4 KiB blocks.
+/// drives with 4 KiB blocks. (Its chunk is small, as a loop device takes
+/// requests of half a MiB at most.)
 #[test]
 fn a_loop_device_with_a_geometry_of_ones_own() {
     let name = "a_loop_device_with_a_geometry_of_ones_own";
@@ -55,11 +56,8 @@ fn a_loop_device_with_a_geometry_of_ones_own() {
     let device = disk.device();
     let geometry = Geometry::disk(512, 4096)
         .aligned_at(3584)
-        .striped(64 << 10, 7);
-    let spec = format!(
-        "{}=physical:4k,alignment:7s,chunk:64k,data:7",
-        device.name()
-    );
+        .striped(8 << 10, 7);
+    let spec = format!("{}=physical:4k,alignment:7s,chunk:8k,data:7", device.name());
     let watched = Watched::new(&device, geometry, Books::All);
     let seen = exact(&lab, &[watched], &["--geometry", &spec], || {
         workload(&lab, &device);
@@ -91,8 +89,9 @@ fn discards_and_write_zeroes_of_a_loop_device() {
     let device = disk.device();
     let spec = format!("{}=physical:4k,chunk:64k,data:3", device.name());
     let geometry = Geometry::disk(512, 4096).striped(64 << 10, 3);
-    let zeroes = (48 * MIB / 512, 64 * MIB / 512);
-    let watched = Watched::new(&device, geometry, Books::All).zeroes(zeroes.0, zeroes.1);
+    let zeroes: u32 = (48 << 20) / 512;
+    let watched =
+        Watched::new(&device, geometry, Books::All).zeroes(zeroes.into(), device.sectors());
     let seen = exact(&lab, &[watched], &["--geometry", &spec], || {
         Fio::mixed(&device, 101)
             .set("rw=randtrim")
@@ -101,7 +100,7 @@ fn discards_and_write_zeroes_of_a_loop_device() {
         Fio::mixed(&device, 89).set("size=32m").run(&lab);
         let node = ioctl::open_direct(&device.node());
         for i in 0..41 {
-            let start = (zeroes.0 + 300 * i) * 512 + 512 * (i % 9);
+            let start = 512 * (i64::from(zeroes) + 300 * i + i % 9);
             ioctl::zero_out(&node, start, 512 * (1 + 17 * (i % 8))).expect("zeroes");
         }
     });

@@ -17,12 +17,13 @@
 //! the one cargo built.
 
 mod arrays;
-
+mod bad_input;
 mod case;
 mod disks;
-
+mod endings;
 mod harness;
 mod mapped;
 mod oracle;
 mod partitions;
+mod processes;
 mod refused;

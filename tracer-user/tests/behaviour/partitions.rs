@@ -8,7 +8,7 @@ use crate::{
         fio::Fio,
         lab::{Lab, Needs},
         loopdev::Loop,
-        partition,
+        partition::Partition,
         scsi_debug::ScsiDebug,
     },
 };
@@ -19,7 +19,7 @@ const BLKPARSE: Needs = Needs::Program("blkparse");
 /// IO to a partition that begins at sector 63, as partitions did for twenty
 /// years, and to the disk around it.
 fn at_sector_63(lab: &Lab, disk: &Device, geometry: Geometry, args: &[&str]) {
-    let partition = partition::create(disk, 63, 65_537);
+    let partition = Partition::create(disk, 63, 65_537);
     assert_eq!(partition.number("start"), 63);
     let watched = [
         Watched::new(disk, geometry, Books::All),

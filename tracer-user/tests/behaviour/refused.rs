@@ -1,9 +1,12 @@
 //! Requests that the disk refuses, cuts short or can't do: still counted once,
 //! and the books still agree.
 
+use std::fs;
+
 use crate::{
     case::{Books, Geometry, Watched, exact},
     harness::{
+        device::Device,
         fio::Fio,
         ioctl,
         lab::{Lab, Needs},
@@ -15,7 +18,6 @@ use crate::{
 const SHORT_TRANSFER: &str = "0x100";
 const HOST_BUSY: &str = "0x8000";
 
-const MIB: u64 = 1 << 20;
 const DISK: [&str; 3] = ["dev_size_mb=64", "sector_size=512", "physblk_exp=3"];
 
 fn needs() -> [Needs; 2] {
@@ -93,8 +95,8 @@ fn an_fsync_storm() {
     assert!(seen[0].expected.get("flush.requests") >= 200);
 }
 
-/// Discards, and zeroes that the disk says it can write and then can't: the
-/// refused command counts as issued, and so do the writes that replace it.
+/// Discards, and zeroes that the disk says it can write by a command and then
+/// can't: a request that fails counts.
 #[test]
 #[ignore = "needs scsi_debug: run in a guest"]
 fn discards_and_zeroes_that_fail() {
@@ -102,11 +104,13 @@ fn discards_and_zeroes_that_fail() {
         return;
     };
     let mut parameters = DISK.to_vec();
+    // UNMAP is there, WRITE SAME with its UNMAP bit is not.
     parameters.extend(["lbpu=1", "lbpws=0", "lbpws10=0"]);
     let module = ScsiDebug::load(&parameters);
     let device = module.disk();
-    let zeroes = (48 * MIB / 512, 64 * MIB / 512);
-    let watched = [Watched::new(&device, Geometry::disk(512, 4096), Books::All)];
+    let zeroes: u32 = (48 << 20) / 512;
+    let watched = [Watched::new(&device, Geometry::disk(512, 4096), Books::All)
+        .zeroes(zeroes.into(), device.sectors())];
     let seen = exact(&lab, &watched, &[], || {
         Fio::mixed(&device, 101)
             .set("rw=randtrim")
@@ -114,12 +118,28 @@ fn discards_and_zeroes_that_fail() {
             .run(&lab);
         Fio::mixed(&device, 89).set("size=32m").run(&lab);
         let node = ioctl::open_direct(&device.node());
-        for i in 0..23 {
-            ioctl::zero_out(&node, (zeroes.0 + 300 * i) * 512, 4096 + 512 * i).expect("zeroes");
-        }
         for i in 0..17 {
             ioctl::discard(&node, (i + 1) * 65536 + 512, 65536).expect("a discard");
         }
+        // The disk's first failure ends its discards, so they went before.
+        for i in 0..23 {
+            // The mode goes with it: it is asked for again each time.
+            set_zeroing(&device, "writesame_16_unmap");
+            let start = 512 * (i64::from(zeroes) + 300 * i);
+            ioctl::zero_out(&node, start, 4096 + 512 * i).expect_err("zeroes");
+        }
     });
     assert!(seen[0].expected.get("discard.requests") >= 101 + 17);
+    assert!(seen[0].expected.get("write_zeroes.requests") >= 23);
+}
+
+/// How the disk's driver writes zeroes.
+fn set_zeroing(disk: &Device, mode: &str) {
+    let units = disk.sysfs().join("device/scsi_disk");
+    let unit = fs::read_dir(units)
+        .expect("scsi_disk")
+        .next()
+        .expect("a unit")
+        .expect("its name");
+    fs::write(unit.path().join("zeroing_mode"), mode).expect("zeroing_mode");
 }

@@ -47,6 +47,8 @@ pub fn clippy() -> Result<()> {
         .arg(workspace::target_dir()?.join("bpf-clippy"))
         .args(["--", "--deny=warnings"])
         .env("CARGO_ENCODED_RUSTFLAGS", toolchain::architecture_flag())
+        // The programs use features that are not stable yet.
+        .env("RUSTC_BOOTSTRAP", "1")
         // Nothing unwinds without the standard library.
         .env("CARGO_PROFILE_DEV_PANIC", "abort");
     process::run(&mut command)

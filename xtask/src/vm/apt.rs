@@ -1,12 +1,9 @@
-//! Debian's kernel packages, fetched with the machine's apt but without
-//! touching its package lists: a private set of lists per suite.
+//! apt with lists, sources and a cache of its own: packages of any suite,
+//! without touching the machine's.
 //!
-//! The mirror is the one this machine is set up with; no address is known
-//! here. Signatures are checked against Debian's own keyring. Must not know
-//! where kernels are kept.
+//! Must not know which packages are wanted, nor from where.
 
 use std::{
-    ffi::OsString,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -15,140 +12,70 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 
 use super::cache;
-use crate::{
-    debian::{self, Package},
-    process,
-};
+use crate::process;
 
-/// Debian's smaller build for virtual machines: the same source and the same
-/// md, dm and block options, a third of the size.
-const PACKAGE: &str = "linux-image-cloud-amd64";
-const FLAVOUR: &str = "-cloud-amd64";
-
-/// The keyring of the package `debian-archive-keyring`, under its newer and
-/// its older name.
-const KEYRINGS: [&str; 2] = [
-    "/usr/share/keyrings/debian-archive-keyring.pgp",
-    "/usr/share/keyrings/debian-archive-keyring.gpg",
-];
-
-/// Names under which the machine's own configuration may have Debian. Other
-/// distributions and third parties don't use them for a component `main`
-/// with Debian's signature.
-const DEBIAN_SUITES: [&str; 10] = [
-    "bullseye",
-    "bookworm",
-    "trixie",
-    "forky",
-    "sid",
-    "unstable",
-    "testing",
-    "stable",
-    "oldstable",
-    "oldoldstable",
-];
-
-/// Unpacks the newest kernel of `suites` (a suite and its security updates)
-/// below `into`.
-pub(super) fn unpack_kernel(suites: &[&str], into: &Path) -> Result<()> {
-    let apt = PrivateApt::new(suites)?;
-    eprintln!(
-        "xtask: looking for the newest kernel of {}",
-        suites.join(" and ")
-    );
-    apt.update()?;
-    let packages = apt.kernel_packages()?;
-    eprintln!("xtask: downloading {}", packages.join(", "));
-    let downloads = tempfile::tempdir_in(&apt.root)?;
-    process::output(
-        apt.command("apt-get")
-            .current_dir(downloads.path())
-            .arg("download")
-            .args(&packages),
-    )?;
-    for file in fs::read_dir(downloads.path())? {
-        process::output(
-            Command::new("dpkg-deb")
-                .arg("--extract")
-                .arg(file?.path())
-                .arg(into),
-        )?;
-    }
-    Ok(())
-}
-
-/// apt with lists, sources and cache of its own.
-struct PrivateApt {
+/// One such apt, in a folder of the cache.
+pub(super) struct PrivateApt {
     root: PathBuf,
 }
 
 impl PrivateApt {
-    fn new(suites: &[&str]) -> Result<Self> {
+    /// An apt named `name` that reads `sources`, the text of a `sources.list`;
+    /// without them what this machine reads.
+    pub(super) fn new(name: &str, sources: Option<&str>) -> Result<Self> {
         if process::find("apt-get").is_none() {
             bail!(
-                "there is no apt-get here: unpack a kernel package by hand and give its \
-                 folder with --kernel PATH"
+                "there is no apt-get here: unpack a kernel package by hand and give its folder \
+                 with --kernel PATH"
             );
         }
-        let root = cache::folder("apt")?.join(suites[0]);
+        let root = cache::folder("apt")?.join(name);
         for dir in ["lists/partial", "cache/archives/partial"] {
             fs::create_dir_all(root.join(dir))?;
         }
-        let sources = Sites::of_this_machine()?.sources(suites, keyring()?);
-        cache::write(&root.join("sources.list"), &sources)?;
+        if let Some(sources) = sources {
+            cache::write(&root.join("sources.list"), sources)?;
+        }
         // As if nothing were installed: what this machine has is no answer to
         // what a suite offers.
         cache::write(&root.join("status"), "")?;
+        cache::write(
+            &root.join("apt.conf"),
+            &configuration(&root, sources.is_some()),
+        )?;
         Ok(Self { root })
     }
 
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        let mut option = |name: &str, path: &Path| {
-            let mut value = OsString::from(format!("{name}="));
-            value.push(path);
-            command.arg("-o").arg(value);
-        };
-        let nothing = Path::new("/dev/null");
-        option("Dir::Etc::SourceList", &self.root.join("sources.list"));
-        option("Dir::Etc::SourceParts", nothing);
-        option("Dir::Etc::Preferences", nothing);
-        option("Dir::Etc::PreferencesParts", nothing);
-        option("Dir::State", &self.root);
-        option("Dir::State::Lists", &self.root.join("lists"));
-        option("Dir::State::Status", &self.root.join("status"));
-        option("Dir::Cache", &self.root.join("cache"));
-        // As root apt would download as a user who can't enter our folders.
-        command.args(["-o", "APT::Sandbox::User=root"]);
-        // No translations, no icons, no hooks of the machine's configuration.
-        command.args(["-o", "Acquire::Languages=none"]);
-        command.args([
-            "-o",
-            "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false",
-        ]);
-        command.args(["-o", "Acquire::Retries=3"]);
+        // Read after the machine's configuration, and so above it.
+        command.arg("-c").arg(self.root.join("apt.conf"));
         command.env("LC_ALL", "C");
         command
     }
 
-    fn update(&self) -> Result<()> {
-        // A suite that can't be read must not pass for one without updates.
-        process::output(self.command("apt-get").args([
-            "-q",
-            "-o",
-            "APT::Update::Error-Mode=any",
-            "update",
-        ]))
-        .context(
-            "reading the package lists. NO_PUBKEY below means that Debian's keyring here is too \
-             old for this suite: upgrade the package debian-archive-keyring",
-        )?;
+    /// Reads the package lists.
+    pub(super) fn update(&self) -> Result<()> {
+        let updated = process::output(self.command("apt-get").args(["-q", "update"]));
+        if let Err(error) = updated {
+            let hint = if error.to_string().contains("NO_PUBKEY") {
+                "reading the package lists: Debian's keyring here is too old for this suite, \
+                 upgrade the package debian-archive-keyring"
+            } else {
+                "reading the package lists"
+            };
+            return Err(error.context(hint));
+        }
         Ok(())
     }
 
-    /// The newest image and, where its files are split over several packages,
-    /// all of them.
-    fn kernel_packages(&self) -> Result<Vec<String>> {
+    /// `format` for every package list, as apt's own manual describes it.
+    pub(super) fn index_targets(&self, format: &str) -> Result<String> {
+        index_targets(self.command("apt-get"), format)
+    }
+
+    /// The names of `package` and all it depends on, directly or not.
+    pub(super) fn dependencies(&self, package: &str) -> Result<Vec<String>> {
         let depends = process::output(self.command("apt-cache").args([
             "depends",
             "--recurse",
@@ -158,162 +85,100 @@ impl PrivateApt {
             "--no-breaks",
             "--no-replaces",
             "--no-enhances",
-            PACKAGE,
+            package,
         ]))?;
-        let packages = versioned_packages(&depends);
-        if packages.is_empty() {
-            bail!("the suite has no package {PACKAGE} that brings an image");
+        Ok(parse_depends(&depends))
+    }
+
+    /// Unpacks the newest of each of `packages` below `into`.
+    pub(super) fn unpack(&self, packages: &[String], into: &Path) -> Result<()> {
+        let downloads = tempfile::tempdir_in(&self.root)?;
+        process::output(
+            self.command("apt-get")
+                .current_dir(downloads.path())
+                .arg("download")
+                .args(packages),
+        )
+        .context("downloading the packages")?;
+        for file in fs::read_dir(downloads.path())? {
+            process::output(
+                Command::new("dpkg-deb")
+                    .arg("--extract")
+                    .arg(file?.path())
+                    .arg(into),
+            )?;
         }
-        Ok(packages)
+        Ok(())
     }
 }
 
-/// Of what `PACKAGE` depends on, the packages that have a version in their
-/// name: they have the files.
-fn versioned_packages(depends: &str) -> Vec<String> {
-    let is_versioned = |name: &str| {
-        name.strip_prefix("linux-")
-            .and_then(|name| name.strip_suffix(FLAVOUR))
-            .is_some_and(|name| name.contains(|c: char| c.is_ascii_digit()))
-    };
+/// [`PrivateApt::index_targets`] of the machine's apt, or of another.
+pub(super) fn index_targets(mut apt_get: Command, format: &str) -> Result<String> {
+    process::output(apt_get.args(["indextargets", "--format", format, "Created-By: Packages"]))
+}
+
+fn configuration(root: &Path, own_sources: bool) -> String {
+    let root = root.display();
+    let mut text = format!(
+        "Dir::State \"{root}\";\n\
+         Dir::State::Lists \"{root}/lists\";\n\
+         Dir::State::Status \"{root}/status\";\n\
+         Dir::Cache \"{root}/cache\";\n"
+    );
+    if own_sources {
+        text += &format!(
+            "Dir::Etc::SourceList \"{root}/sources.list\";\n\
+             Dir::Etc::SourceParts \"/dev/null\";\n\
+             Dir::Etc::Preferences \"/dev/null\";\n\
+             Dir::Etc::PreferencesParts \"/dev/null\";\n"
+        );
+        // A suite that can't be read must not pass for one without updates.
+        text += "APT::Update::Error-Mode \"any\";\n";
+    }
+    // As root apt would download as a user who can't enter our folders.
+    text += "APT::Sandbox::User \"root\";\n";
+    // No translations and no icons; the hooks of the machine are for its lists.
+    text += "Acquire::Languages \"none\";\n\
+             Acquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\n\
+             Acquire::Retries \"3\";\n\
+             #clear APT::Update::Pre-Invoke;\n\
+             #clear APT::Update::Post-Invoke;\n\
+             #clear APT::Update::Post-Invoke-Success;\n";
+    text
+}
+
+/// The package names in what `apt-cache depends` prints: on a line of their
+/// own, with what each depends on indented below it.
+fn parse_depends(depends: &str) -> Vec<String> {
     depends
         .lines()
-        .filter(|line| !line.starts_with([' ', '|', '<']) && is_versioned(line))
+        .filter(|line| !line.starts_with([' ', '|', '<']))
         .map(str::to_owned)
         .collect()
-}
-
-fn keyring() -> Result<&'static str> {
-    let find = || KEYRINGS.into_iter().find(|file| Path::new(file).exists());
-    if let Some(keyring) = find() {
-        return Ok(keyring);
-    }
-    debian::ensure(&[Package::installed("debian-archive-keyring")])?;
-    find().context("debian-archive-keyring is installed but has no keyring where it should be")
-}
-
-/// Where this machine gets Debian from.
-#[derive(Debug, PartialEq)]
-struct Sites {
-    main: String,
-    security: Option<String>,
-}
-
-impl Sites {
-    /// As apt itself reads its configuration, whatever its format.
-    fn of_this_machine() -> Result<Self> {
-        let targets = process::output(Command::new("apt-get").args([
-            "indextargets",
-            "--format",
-            "$(SITE) $(RELEASE) $(COMPONENT) $(ORIGIN)",
-            "Created-By: Packages",
-        ]))?;
-        Self::parse(&targets).context(
-            "this machine's apt configuration has no Debian suite, so there is no mirror to \
-             take a kernel from: add one, or give an unpacked kernel package with --kernel PATH",
-        )
-    }
-
-    fn parse(targets: &str) -> Option<Self> {
-        let (mut main, mut security) = (None, None);
-        for target in targets.lines() {
-            let mut words = target.split(' ');
-            let (Some(site), Some(release), Some("main"), Some(origin)) =
-                (words.next(), words.next(), words.next(), words.next())
-            else {
-                continue;
-            };
-            // Unknown, and so left as it was, until lists have been read.
-            if origin != "Debian" && origin != "$(ORIGIN)" {
-                continue;
-            }
-            let (suite, part) = release.split_once('-').unwrap_or((release, ""));
-            let site = site.to_owned();
-            match part {
-                _ if !DEBIAN_SUITES.contains(&suite) => {}
-                "security" => security = security.or(Some(site)),
-                "" | "updates" | "backports" => main = main.or(Some(site)),
-                _ => {}
-            }
-        }
-        Some(Self {
-            main: main?,
-            security,
-        })
-    }
-
-    /// A `sources.list` for `suites`.
-    fn sources(&self, suites: &[&str], keyring: &str) -> String {
-        let mut lines = String::new();
-        for suite in suites {
-            let site = if suite.ends_with("-security") {
-                self.security.as_ref()
-            } else {
-                Some(&self.main)
-            };
-            match site {
-                Some(site) => {
-                    lines += &format!("deb [arch=amd64 signed-by={keyring}] {site} {suite} main\n");
-                }
-                None => eprintln!(
-                    "xtask: this machine's apt configuration has no security suite: {suite} is \
-                     left out"
-                ),
-            }
-        }
-        lines
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const TARGETS: &str = "\
-http://third.invalid/apt stable main Third
-http://third.invalid/pg bookworm-pgdg main $(ORIGIN)
-http://first.invalid/debian bookworm main Debian
-http://first.invalid/debian bookworm-updates main Debian
-http://second.invalid/security bookworm-security main Debian
-";
-
     #[test]
-    fn sites_are_those_of_debian() {
-        let sites = Sites::parse(TARGETS).unwrap();
-        assert_eq!(sites.main, "http://first.invalid/debian");
-        let sources = sites.sources(&["sid", "trixie-security"], "/k.gpg");
-        assert_eq!(
-            sources,
-            "deb [arch=amd64 signed-by=/k.gpg] http://first.invalid/debian sid main\n\
-             deb [arch=amd64 signed-by=/k.gpg] http://second.invalid/security trixie-security main\n"
-        );
-    }
-
-    #[test]
-    fn before_lists_are_read_the_origin_is_unknown() {
-        let sites = Sites::parse("mirror+file:/etc/apt/m.list sid main $(ORIGIN)\n").unwrap();
-        assert_eq!(sites.main, "mirror+file:/etc/apt/m.list");
-        assert_eq!(sites.security, None);
-        assert_eq!(Sites::parse("http://u.invalid noble main Ubuntu\n"), None);
-    }
-
-    #[test]
-    fn packages_with_files_have_a_version_in_their_name() {
+    fn packages_are_on_lines_of_their_own() {
         let depends = "\
 linux-image-cloud-amd64
   Depends: linux-image-7.2.13+deb14-cloud-amd64
 linux-image-7.2.13+deb14-cloud-amd64
  |Depends: dracut
-linux-base
-linux-base-cloud-amd64
-linux-modules-7.2.13+deb14-cloud-amd64
-kmod
+  Depends: <linux-initramfs-tool>
+    dracut
+<linux-initramfs-tool>
+dracut
 ";
         assert_eq!(
-            versioned_packages(depends),
+            parse_depends(depends),
             [
+                "linux-image-cloud-amd64",
                 "linux-image-7.2.13+deb14-cloud-amd64",
-                "linux-modules-7.2.13+deb14-cloud-amd64"
+                "dracut"
             ]
         );
     }

@@ -11,14 +11,11 @@ use std::{
 use anyhow::{Context as _, Result};
 use tempfile::{NamedTempFile, TempDir};
 
-/// `IOTRACE_CACHE`, else `iotrace` in the user's cache folder; made if needed.
+use crate::workspace;
+
+/// The cache itself; made if needed.
 pub(super) fn dir() -> Result<PathBuf> {
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-    let dir = variable("IOTRACE_CACHE")
-        .map(PathBuf::from)
-        .or_else(|| variable("XDG_CACHE_HOME").map(|dir| Path::new(&dir).join("iotrace")))
-        .or_else(|| variable("HOME").map(|dir| Path::new(&dir).join(".cache/iotrace")))
-        .context("no place to keep kernels: set IOTRACE_CACHE to a folder")?;
+    let dir = workspace::cache_dir()?;
     make(&dir)?;
     Ok(dir)
 }

@@ -72,17 +72,18 @@ run_with_streams() {
     out=$!
     cat /run/stderr >"$stderr" &
     err=$!
-    (cd /root && exec setsid sh /command </dev/null >/run/stdout 2>/run/stderr 3>&-)
+    (cd /root && exec setsid --wait /bin/sh /command </dev/null >/run/stdout 2>/run/stderr 3>&-)
     code=$?
     kill_the_rest "$out" "$err"
     wait "$out" "$err"
 }
 
 run_with_terminal() {
-    terminal=/dev/hvc0
+    # Held open: with its last user a terminal forgets its size.
+    exec 4<>/dev/hvc0
     read -r rows columns </terminal
-    stty rows "${rows:-24}" cols "${columns:-80}" <"$terminal"
-    (cd /root && exec setsid -c sh /command <"$terminal" >"$terminal" 2>&1 3>&-)
+    stty rows "${rows:-24}" cols "${columns:-80}" <&4
+    (cd /root && exec setsid --ctty --wait /bin/sh /command <&4 >&4 2>&1 3>&- 4>&-)
     code=$?
 }
 

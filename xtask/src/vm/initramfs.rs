@@ -16,8 +16,9 @@ use anyhow::{Context as _, Result, bail};
 
 use super::{cache, kernel::Kernel, modules, tools};
 
-/// To be raised when archives of an older make would no longer do.
-const RECIPE: u32 = 2;
+/// What makes the archives, as part of their stamps: an archive of an older
+/// make is never taken for a current one.
+const RECIPES: [&str; 2] = [include_str!("tools.rs"), include_str!("modules.rs")];
 
 const INIT: &str = include_str!("init.sh");
 
@@ -33,13 +34,14 @@ pub(super) struct Overlay<'a> {
 
 /// The archives that stay the same from run to run; made when needed.
 pub(super) fn base(kernel: &Kernel) -> Result<Vec<PathBuf>> {
-    let stamp = format!("recipe {RECIPE}\n{}", tools::stamp()?);
+    let [tools_recipe, modules_recipe] = RECIPES;
+    let stamp = format!("{}{tools_recipe}", tools::stamp()?);
     let programs = cache::file("programs.cpio", &stamp, |archive| {
         eprintln!("xtask: packing the guest's programs");
         pack(archive, tools::lay_out)
     })?;
     let made = kernel.image.metadata()?.modified()?;
-    let stamp = format!("recipe {RECIPE}\n{} {made:?}\n", kernel.modules.display());
+    let stamp = format!("{} {made:?}\n{modules_recipe}", kernel.modules.display());
     let name = format!("modules-{}.cpio", kernel.release);
     let modules = cache::file(&name, &stamp, |archive| {
         eprintln!("xtask: packing the modules of {}", kernel.release);

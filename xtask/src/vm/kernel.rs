@@ -1,6 +1,6 @@
 //! Which kernels there are, and where the files of one lie.
 //!
-//! Must not know how packages are fetched (`apt`) or what a guest needs of
+//! Must not know how packages are fetched (`debian_kernel`) or what a guest needs of
 //! the modules (`modules`).
 
 use std::{
@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 
-use super::{apt, cache};
+use super::{cache, debian_kernel};
 
 /// The kernels every change is tested with, oldest first.
 pub const MATRIX: [&str; 4] = ["5.10", "6.1", "6.12", "sid"];
@@ -56,7 +56,7 @@ pub(super) fn get(name: &str, refresh: bool) -> Result<Kernel> {
 fn packaged(name: &str, suites: &[&str], refresh: bool) -> Result<Kernel> {
     let folder = cache::folder("kernels")?.join(name);
     cache::filled_folder(&folder, refresh, |new| {
-        apt::unpack_kernel(suites, new)
+        debian_kernel::unpack(suites, new)
             .with_context(|| format!("no kernel {name}: its Debian package can't be had"))
     })?;
     locate(&folder)

@@ -7,6 +7,7 @@
 mod accel;
 mod apt;
 mod cache;
+mod debian_kernel;
 #[cfg(test)]
 mod guest_tests;
 mod initramfs;
@@ -44,7 +45,7 @@ const DEFAULT_TIMEOUT_SECONDS: u64 = 15 * 60;
 Examples:
   cargo xtask vm --kernel 6.12                       a shell in the guest
   cargo xtask vm --kernel 5.10 -- uname -r
-  cargo xtask vm --kernel sid -- 'modprobe scsi_debug && iotrace stack'
+  cargo xtask vm --kernel sid -- 'modprobe scsi_debug && iotrace --dev sda --count 1'
   cargo xtask vm --kernel ./unpacked-package --file target/debug/probe -- probe
 
 One COMMAND word is a shell line; several are a program and its arguments.")]
@@ -88,10 +89,11 @@ pub fn run(args: Args) -> Result<ExitCode> {
         None if io == Io::Terminal => "exec bash".to_owned(),
         None => bail!("no COMMAND, and no terminal for a shell: add `-- COMMAND`"),
     };
+    let kernel = kernel::get(&args.kernel, args.refresh)?;
     let mut payload = args.files;
     payload.push(host::build_static()?);
     let guest = Guest {
-        kernel: kernel::get(&args.kernel, args.refresh)?,
+        kernel,
         payload,
         memory_mib: args.memory,
         timeout: Duration::from_secs(args.timeout),

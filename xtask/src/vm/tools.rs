@@ -84,11 +84,13 @@ const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\n\
                       nobody:x:65534:65534:nobody:/nonexistent:/bin/sh\n";
 const GROUP: &str = "root:x:0:\ndisk:x:6:\nnogroup:x:65534:\n";
 
-/// What has to be installed here.
+/// What has to be installed here; one program of each package is proof of it.
 pub(super) fn packages() -> Vec<Package> {
-    PROGRAMS
-        .iter()
-        .chain(&BUILDERS)
+    let mut packages = [&PROGRAMS[..], &BUILDERS[..]].concat();
+    packages.sort_unstable();
+    packages.dedup_by_key(|(package, _)| *package);
+    packages
+        .into_iter()
         .map(|(package, program)| Package::command(package, program))
         .collect()
 }

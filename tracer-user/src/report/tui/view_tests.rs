@@ -17,7 +17,8 @@ fn app(mode: Mode) -> App {
     for times in [1, 3, 2] {
         let mut bench = busy_bench();
         let row = bench.row("sda1");
-        for cell in row.cells.iter_mut() {
+        let details = row.detail.as_mut().unwrap().iter_mut();
+        for cell in row.cells.iter_mut().chain(details) {
             *cell *= times;
         }
         let mut meter = Meter::new(first.clone(), Vec::new(), true);

@@ -5,6 +5,7 @@
 //! does) or what to show.
 
 mod attach;
+mod counted;
 mod log;
 mod maps;
 mod object;
@@ -259,16 +260,21 @@ impl Source for LiveSource {
 
 /// What the plan wants attached, and in which ways.
 fn attachments(plan: &ProbePlan) -> Vec<(Event, Vec<Kind>)> {
-    let wanted = plan
-        .events
-        .iter()
-        .filter(|event| event.not_wanted.is_none());
-    wanted
-        .map(|event| {
-            let kinds = event.candidates.iter().map(|candidate| candidate.kind);
-            (event.event, kinds.collect())
+    let wanted = plan.events.iter().filter(|plan| plan.not_wanted.is_none());
+    let mut kinds: Vec<_> = wanted
+        .map(|plan| {
+            (
+                plan.event,
+                plan.candidates
+                    .iter()
+                    .map(|candidate| candidate.kind)
+                    .collect(),
+            )
         })
-        .collect()
+        .collect();
+    // What takes a count back, or times what was counted, is there first.
+    kinds.sort_by_key(|(event, _)| event.is_mandatory());
+    kinds
 }
 
 /// raid0 before 5.14 and linear before 6.12 send the bio itself on, which is

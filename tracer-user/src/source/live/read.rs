@@ -4,16 +4,13 @@
 
 use std::{collections::BTreeMap, time::Instant};
 
-use jiff::Timestamp;
-use tracer_ebpf::cells::CELLS;
-
-use super::{Attached, LiveSource, MapsError, attach, maps::Maps, slots::Slots};
+use super::{Attached, LiveSource, MapsError, attach, counted::Counted, maps::Maps, slots::Slots};
 use crate::{
     plan::Kind,
     privileges::{Need, raise},
     snapshot::{Lost, Row, RowKey, Snapshot, Unknown},
-    units::DevId,
 };
+use jiff::Timestamp;
 
 /// One reading of everything.
 pub(super) fn snapshot(source: &mut LiveSource) -> anyhow::Result<Snapshot> {
@@ -33,73 +30,22 @@ pub(super) fn snapshot(source: &mut LiveSource) -> anyhow::Result<Snapshot> {
     })
 }
 
-/// A row while it is summed: what was put back may be more than what was
-/// issued in one slot, never in all of a row's slots together.
-struct Sum {
-    disk: Option<DevId>,
-    cells: Box<[i64; CELLS]>,
-    requeues: u64,
-    detail: Option<Box<[u64; tracer_ebpf::cells::detail::CELLS]>>,
-}
-
 fn rows(maps: &Maps, slots: &Slots, unknown: Unknown) -> Result<BTreeMap<RowKey, Row>, MapsError> {
-    let mut sums: BTreeMap<RowKey, Sum> = BTreeMap::new();
-    for (key, retired) in &slots.retired {
-        let cells = retired.cells.clone();
-        let sum = Sum {
-            disk: retired.disk,
-            cells,
-            requeues: retired.requeues,
-            detail: None,
-        };
-        sums.insert(key.clone(), sum);
-    }
+    let mut rows = slots.retired.clone();
     for (slot, assigned) in slots.assigned() {
-        let read = maps.cells(slot)?;
-        let sum = sums.entry(assigned.key.clone()).or_insert_with(|| Sum {
-            disk: assigned.disk,
-            cells: Box::new([0; CELLS]),
-            requeues: 0,
-            detail: None,
-        });
-        sum.disk = assigned.disk;
-        sum.requeues += read.requeues;
-        for (cell, more) in sum.cells.iter_mut().zip(read.cells.iter()) {
-            *cell += more;
-        }
-        if let Some(index) = assigned.detail {
-            let read = maps.detail(index)?;
-            match &mut sum.detail {
-                None => sum.detail = Some(read),
-                Some(cells) => {
-                    for (cell, more) in cells.iter_mut().zip(read.iter()) {
-                        *cell += more;
-                    }
-                }
-            }
-        }
+        let cells = maps.cells(slot)?;
+        let detail = assigned
+            .detail
+            .map(|index| maps.detail(index))
+            .transpose()?;
+        let row = rows.entry(assigned.key.clone());
+        row.or_insert_with(|| Counted::nothing(assigned.disk))
+            .add(&cells, detail);
     }
-    Ok(sums
+    Ok(rows
         .into_iter()
-        .map(|(key, sum)| (key, sum.row(unknown)))
+        .map(|(key, counted)| (key, counted.row(unknown)))
         .collect())
-}
-
-impl Sum {
-    fn row(self, unknown: Unknown) -> Row {
-        let mut cells = Box::new([0u64; CELLS]);
-        for (cell, sum) in cells.iter_mut().zip(self.cells.iter()) {
-            // Below 0 while a request that has grown smaller is put back and
-            // not issued again yet.
-            *cell = u64::try_from(*sum).unwrap_or(0);
-        }
-        Row {
-            disk: self.disk,
-            cells,
-            requeued: (!unknown.requeues).then_some(self.requeues),
-            detail: self.detail,
-        }
-    }
 }
 
 /// What the ways of attaching cannot tell.

@@ -6,25 +6,22 @@
 //! what a freed slot had counted stays in [`Slots::retired`]. Must not read
 //! sysfs or counters' meaning.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
-use tracer_ebpf::{
-    abi::{
-        FLAG_REQUEST_BASED, OVERFLOW_SLOT, Place, Range, Ranges, SlotOwner, SlotState,
-        UNKNOWN_PLACE,
-    },
-    cells::CELLS,
+use tracer_ebpf::abi::{
+    FLAG_REQUEST_BASED, OVERFLOW_SLOT, Place, Range, Ranges, SlotOwner, SlotState, UNKNOWN_PLACE,
 };
 
 use super::{
+    counted::Counted,
     maps::{Maps, MapsError},
     place,
     processes::Entry,
 };
 use crate::{
     snapshot::RowKey,
-    sysfs::device::{Device, Topology},
-    units::DevId,
+    sysfs::device::{Device, Kind, Topology},
+    units::{DevId, Sectors},
 };
 
 /// Which slot belongs to which device.
@@ -39,7 +36,7 @@ pub(super) struct Slots {
     capacity: u32,
     free_details: Vec<u32>,
     slots_made: u64,
-    pub(super) retired: HashMap<RowKey, Retired>,
+    pub(super) retired: BTreeMap<RowKey, Counted>,
     /// What processes did in slots that were freed.
     freed_processes: Vec<(DevId, Entry)>,
 }
@@ -72,13 +69,6 @@ impl Assigned {
     }
 }
 
-/// What the slots that a row has had before have counted.
-pub(super) struct Retired {
-    pub(super) disk: Option<DevId>,
-    pub(super) cells: Box<[i64; CELLS]>,
-    pub(super) requeues: u64,
-}
-
 impl Slots {
     /// Slots 1 up to `capacity`, and `details` histograms, all free.
     pub(super) fn new(maps: &mut Maps, capacity: u32, details: u32) -> Result<Self, MapsError> {
@@ -93,7 +83,7 @@ impl Slots {
             capacity,
             free_details: (0..details).rev().collect(),
             slots_made: 0,
-            retired: HashMap::new(),
+            retired: BTreeMap::new(),
             freed_processes: Vec::new(),
         })
     }
@@ -133,7 +123,7 @@ impl Slots {
             self.announce(maps, device)?;
         }
         self.name_rest(topology);
-        for slot in self.assigned.keys().copied().collect::<Vec<_>>() {
+        for slot in self.by_interest(topology) {
             self.place(maps, topology, wanted, slot)?;
         }
         self.publish(maps)?;
@@ -317,6 +307,20 @@ impl Slots {
         Ok(())
     }
 
+    /// The slots in use, those first that a person would want histograms of.
+    fn by_interest(&self, topology: &Topology) -> Vec<u32> {
+        let mut slots: Vec<u32> = self.assigned.keys().copied().collect();
+        slots.sort_by_key(|slot| {
+            let key = self.assigned.get(slot).map(|assigned| assigned.key.device);
+            let device = key.and_then(|id| topology.devices.get(&id));
+            device.is_none_or(|device| {
+                let memory = matches!(device.kind, Kind::Loop | Kind::Ram | Kind::Zram);
+                memory || device.size == Some(Sectors(0))
+            })
+        });
+        slots
+    }
+
     fn disk_slot(&self, slot: u32) -> u32 {
         let disk = self.assigned.get(&slot).and_then(|assigned| assigned.disk);
         let Some(disk) = disk else { return slot };
@@ -388,22 +392,21 @@ impl Slots {
             maps.remove_device(assigned.owner.dev)?;
         }
         self.free_processes(maps, slot, assigned.key.device)?;
-        let counted = maps.cells(slot)?;
-        let retired = self.retired.entry(assigned.key).or_insert_with(|| Retired {
-            disk: assigned.disk,
-            cells: Box::new([0; CELLS]),
-            requeues: 0,
-        });
-        for (sum, cell) in retired.cells.iter_mut().zip(counted.cells.iter()) {
-            *sum += cell;
-        }
-        retired.requeues += counted.requeues;
+        let cells = maps.cells(slot)?;
+        let detail = assigned
+            .detail
+            .map(|index| maps.detail(index))
+            .transpose()?;
+        let retired = self.retired.entry(assigned.key);
+        retired
+            .or_insert_with(|| Counted::nothing(assigned.disk))
+            .add(&cells, detail);
         maps.set_state(slot, SlotState::default())?;
         maps.set_owner(slot, SlotOwner::default())?;
         maps.clear(slot)?;
-        if let Some(detail) = assigned.detail {
-            maps.clear_detail(detail)?;
-            self.free_details.push(detail);
+        if let Some(index) = assigned.detail {
+            maps.clear_detail(index)?;
+            self.free_details.push(index);
         }
         maps.push_free(slot)
     }

@@ -1,4 +1,4 @@
-//! The ioctls of block devices that the tests use, and O_DIRECT files.
+//! The system calls on block devices that std has no name for.
 
 use std::{
     fs::{File, OpenOptions},
@@ -7,9 +7,7 @@ use std::{
     path::Path,
 };
 
-pub(crate) const BLKRRPART: libc::Ioctl = 0x125f;
 const BLKDISCARD: libc::Ioctl = 0x1277;
-const BLKZEROOUT: libc::Ioctl = 0x127f;
 
 /// Opens a device past the page cache, for reading and writing.
 pub(crate) fn open_direct(path: &Path) -> File {
@@ -46,8 +44,10 @@ pub(crate) fn discard(file: &File, start: u64, bytes: u64) -> io::Result<()> {
     record(file, BLKDISCARD, &mut [start, bytes]).map(drop)
 }
 
-/// Writes zeroes to `[start, start + bytes)`: by one command where the device
-/// has such a command and it works, else as writes.
-pub(crate) fn zero_out(file: &File, start: u64, bytes: u64) -> io::Result<()> {
-    record(file, BLKZEROOUT, &mut [start, bytes]).map(drop)
+/// Has zeroes written to `[start, start + bytes)` by the device's command for
+/// it, and by nothing else: where the command fails, this fails.
+pub(crate) fn zero_out(file: &File, start: i64, bytes: i64) -> io::Result<()> {
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: takes a descriptor and numbers.
+    done(unsafe { libc::fallocate(file.as_raw_fd(), mode, start, bytes) }).map(drop)
 }

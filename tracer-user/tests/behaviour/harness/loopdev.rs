@@ -40,26 +40,18 @@ impl Loop {
     pub(crate) fn new(lab: &Lab, bytes: u64) -> Self {
         let free = free_number();
         let file = lab.sparse_file(&format!("loop{free}"), bytes);
-        Self::attach(free, &file)
+        Self::attach(free, &open(&file))
     }
 
     /// A loop device over a device.
     pub(crate) fn over(device: &Device) -> Self {
-        Self::attach(free_number(), &device.node())
+        Self::attach(free_number(), &open(&device.node()))
     }
 
     /// `/dev/loopNUMBER` over a file, with the partitions it holds.
-    fn attach(number: i32, file: &Path) -> Self {
+    fn attach(number: i32, backing: &File) -> Self {
         let name = format!("loop{number}");
-        let open = |path: &Path| {
-            OpenOptions::new()
-                .read(true)
-                .write(true)
-                .open(path)
-                .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-        };
         let node = open(&Path::new("/dev").join(&name));
-        let backing = open(file);
         let mut config = Config {
             fd: u32::try_from(backing.as_raw_fd()).expect("a descriptor"),
             block_size: 512,
@@ -85,7 +77,7 @@ impl Loop {
         super::wait::until_true("the loop device to let go", || {
             self.device.read("loop/backing_file").is_none()
         });
-        *self = Self::attach(number, &file);
+        *self = Self::attach(number, &open(&file));
     }
 
     pub(crate) fn device(&self) -> Device {
@@ -97,6 +89,14 @@ impl Drop for Loop {
     fn drop(&mut self) {
         detach(&self.node);
     }
+}
+
+fn open(path: &Path) -> File {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 fn detach(node: &OwnedFd) {

@@ -1,35 +1,84 @@
-//! One MBR partition, written by hand: no partitioning program would begin it
-//! at sector 63 without an argument.
+//! A partition told to the kernel by ioctl: no table is written, so that this
+//! machine's kernel needs no reader of tables either.
 
-use std::{fs::OpenOptions, io::Write as _};
+use std::{ffi::c_void, fs::File, ops::Deref, ptr};
 
-use super::{
-    device::Device,
-    ioctl::{self, BLKRRPART},
-    wait,
-};
+use super::{device::Device, ioctl};
 
-/// Makes `disk` hold one partition of `[start, start + sectors)`.
-pub(crate) fn create(disk: &Device, start: u32, sectors: u32) -> Device {
-    let mut table = [0u8; 512];
-    let entry = &mut table[446..462];
-    entry[4] = 0x83;
-    entry[8..12].copy_from_slice(&start.to_le_bytes());
-    entry[12..16].copy_from_slice(&sectors.to_le_bytes());
-    table[510..].copy_from_slice(&[0x55, 0xaa]);
+// linux/blkpg.h
+const BLKPG: libc::Ioctl = 0x1269;
+const BLKPG_ADD_PARTITION: i32 = 1;
+const BLKPG_DEL_PARTITION: i32 = 2;
+const NUMBER: i32 = 1;
 
-    let mut node = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(disk.node())
-        .expect("the disk to partition");
-    node.write_all(&table).expect("a partition table");
-    node.sync_all().expect("a partition table on the disk");
-    // Busy while somebody else looks at the disk.
-    wait::until_true("the partition table to be read", || {
-        ioctl::number(&node, BLKRRPART, 0).is_ok()
-    });
-    let digit_last = disk.name().ends_with(|last: char| last.is_ascii_digit());
-    let p = if digit_last { "p" } else { "" };
-    Device::partition(disk.name(), &format!("{}{p}1", disk.name()))
+/// `struct blkpg_partition`, in bytes.
+#[repr(C)]
+struct Range {
+    start: i64,
+    length: i64,
+    number: i32,
+    names: [u8; 128],
+}
+
+/// `struct blkpg_ioctl_arg`.
+#[repr(C)]
+struct Argument {
+    op: i32,
+    flags: i32,
+    data_len: i32,
+    data: *mut c_void,
+}
+
+/// The first partition of a disk; deleted when dropped.
+pub(crate) struct Partition {
+    disk: Device,
+    device: Device,
+}
+
+impl Partition {
+    /// Of `[start, start + sectors)`.
+    pub(crate) fn create(disk: &Device, start: i64, sectors: i64) -> Self {
+        let node = File::open(disk.node()).expect("the disk to partition");
+        change(&node, BLKPG_ADD_PARTITION, start, sectors).expect("BLKPG_ADD_PARTITION");
+        let digit_last = disk.name().ends_with(|last: char| last.is_ascii_digit());
+        let p = if digit_last { "p" } else { "" };
+        let name = format!("{}{p}{NUMBER}", disk.name());
+        Self {
+            disk: disk.clone(),
+            device: Device::partition(disk.name(), &name),
+        }
+    }
+}
+
+impl Deref for Partition {
+    type Target = Device;
+
+    fn deref(&self) -> &Device {
+        &self.device
+    }
+}
+
+impl Drop for Partition {
+    fn drop(&mut self) {
+        if let Ok(node) = File::open(self.disk.node()) {
+            // Busy only after a test that failed.
+            let _ = change(&node, BLKPG_DEL_PARTITION, 0, 0);
+        }
+    }
+}
+
+fn change(disk: &File, op: i32, start: i64, sectors: i64) -> std::io::Result<()> {
+    let mut range = Range {
+        start: start * 512,
+        length: sectors * 512,
+        number: NUMBER,
+        names: [0; 128],
+    };
+    let mut argument = Argument {
+        op,
+        flags: 0,
+        data_len: i32::try_from(size_of::<Range>()).expect("a small struct"),
+        data: ptr::from_mut(&mut range).cast(),
+    };
+    ioctl::record(disk, BLKPG, &mut argument).map(drop)
 }

@@ -1,29 +1,35 @@
-//! Which eBPF programs of iotrace the kernel holds.
+//! Which eBPF programs a process holds, and whether the kernel still has them.
+
+use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use aya::programs::loaded_programs;
 
-/// What the names of iotrace's programs begin with: they are named after their
-/// tracepoints. (The kernel keeps 15 bytes.)
-const EVENTS: [&str; 7] = [
-    "block_rq_issue",
-    "block_rq_comple",
-    "block_rq_requeu",
-    "block_bio_queue",
-    "block_bio_compl",
-    "block_bio_remap",
-    "block_split",
-];
+use super::wait;
 
-/// The names of those loaded now, by anybody.
-pub(crate) fn loaded() -> Vec<String> {
-    loaded_programs()
-        .filter_map(|program| {
-            // Gone between being listed and being asked.
-            let name = program.ok()?.name_as_str()?.to_owned();
-            EVENTS
-                .iter()
-                .any(|event| name.starts_with(event))
-                .then_some(name)
+/// The kernel's numbers of the programs that a process has loaded or attached.
+pub(crate) fn of_process(pid: libc::pid_t) -> BTreeSet<u32> {
+    let folder = PathBuf::from(format!("/proc/{pid}/fdinfo"));
+    let entries = fs::read_dir(folder).expect("fdinfo");
+    let held: BTreeSet<u32> = entries
+        .filter_map(|entry| fs::read_to_string(entry.ok()?.path()).ok())
+        .filter_map(|info| {
+            let number = info
+                .lines()
+                .find_map(|line| line.strip_prefix("prog_id:"))?;
+            number.trim().parse().ok()
         })
-        .collect()
+        .collect();
+    assert!(!held.is_empty(), "process {pid} holds no eBPF program");
+    held
+}
+
+/// Waits until the kernel has freed every one of them (it does so some time
+/// after the last one who held them is gone).
+pub(crate) fn wait_until_gone(programs: &BTreeSet<u32>) {
+    wait::until_true("iotrace's programs to be freed", || {
+        let loaded: BTreeSet<u32> = loaded_programs()
+            .filter_map(|program| Some(program.ok()?.id()))
+            .collect();
+        loaded.is_disjoint(programs)
+    });
 }
