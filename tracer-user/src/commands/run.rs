@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context as _, bail};
 
 use super::{
-    bpf_log, is_closed_pipe,
+    TO_STDOUT, bpf_log, is_closed_pipe,
     live::{self, Format, LiveOptions},
     open,
     probe::{self, ProbeOptions},
@@ -30,7 +30,7 @@ pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
         None => watch(cli.live),
         Some(Command::Probe(args)) => probe(&args),
-        Some(Command::Schema) => schema::run(&mut io::stdout().lock()),
+        Some(Command::Schema) => schema::run(&mut io::stdout().lock()).context(TO_STDOUT),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -98,5 +98,5 @@ fn probe(args: &ProbeArgs) -> anyhow::Result<()> {
     };
     // A capability given by the file may be permitted only.
     let _raised = privileges::raise(Need::KernelFiles);
-    probe::run(&options, &mut io::stdout().lock())
+    probe::run(&options, &mut io::stdout().lock()).context(TO_STDOUT)
 }
