@@ -115,7 +115,10 @@ fn a_disk_added_meanwhile() {
         row["geometry"]["physical_block_bytes"] == 4096
     });
     // Known by now: classified.
-    Fio::mixed(&new, 101).set("rw=randwrite").set("bssplit=512/100").run(&lab);
+    Fio::mixed(&new, 101)
+        .set("rw=randwrite")
+        .set("bssplit=512/100")
+        .run(&lab);
     let stat = settle(&[new.clone()])[0];
     let reports = both.stop(new.name(), &stat, Books::All);
     for report in &reports {
