@@ -156,6 +156,14 @@ pub(crate) fn exact(
     seen
 }
 
+/// The kernel's books alone, for a device that was not there all the time.
+/// For the ways of attaching that tell everything.
+pub(crate) fn books_agree(who: &str, attach: Attach, row: &Value, stat: &Stat, books: Books) {
+    assert_ne!(attach, Attach::Tracepoint);
+    compare::books(who, attach, row, stat, &Expected::default(), books);
+    sums::parts_add_up(who, row);
+}
+
 fn judge(attach: Attach, report: &Report, watched: &[Watched], seen: &[Seen]) {
     compare::lost(attach, report);
     for (one, seen) in watched.iter().zip(seen) {

@@ -21,6 +21,7 @@ mod bad_input;
 mod case;
 mod disks;
 mod endings;
+mod follow;
 mod harness;
 mod mapped;
 mod oracle;

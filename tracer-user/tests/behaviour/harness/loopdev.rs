@@ -2,7 +2,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    os::fd::{AsRawFd as _, OwnedFd},
+    os::fd::AsRawFd as _,
     path::Path,
 };
 
@@ -31,8 +31,8 @@ const _: () = assert!(size_of::<Config>() == 8 + 232 + 64);
 /// Detached when dropped.
 pub(crate) struct Loop {
     device: Device,
-    /// Also keeps the number from being given to somebody else.
-    node: OwnedFd,
+    /// Open, or the kernel would hand the number to somebody else.
+    node: Option<File>,
 }
 
 impl Loop {
@@ -64,7 +64,7 @@ impl Loop {
         ioctl::record(&node, LOOP_CONFIGURE, &mut config).expect("LOOP_CONFIGURE");
         Self {
             device: Device::disk(&name),
-            node: node.into(),
+            node: Some(node),
         }
     }
 
@@ -73,11 +73,18 @@ impl Loop {
         let number = self.device.name().trim_start_matches("loop");
         let number = number.parse().expect("a loop number");
         let file = lab.sparse_file(&format!("again{number}"), bytes);
-        detach(&self.node);
+        self.detach();
         super::wait::until_true("the loop device to let go", || {
             self.device.read("loop/backing_file").is_none()
         });
         *self = Self::attach(number, &open(&file));
+    }
+
+    /// The kernel lets go of the file when the last one closes the node.
+    fn detach(&mut self) {
+        if let Some(node) = self.node.take() {
+            let _ = ioctl::number(&node, LOOP_CLR_FD, 0);
+        }
     }
 
     pub(crate) fn device(&self) -> Device {
@@ -87,7 +94,7 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        detach(&self.node);
+        self.detach();
     }
 }
 
@@ -97,13 +104,6 @@ fn open(path: &Path) -> File {
         .write(true)
         .open(path)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-fn detach(node: &OwnedFd) {
-    // Already detached where a test did it itself.
-    if let Ok(node) = node.try_clone() {
-        let _ = ioctl::number(&File::from(node), LOOP_CLR_FD, 0);
-    }
 }
 
 fn free_number() -> i32 {

@@ -4,6 +4,7 @@ use std::process::Command;
 
 use super::{
     device::Device,
+    lab::Lab,
     process::{finished, run},
     wait,
 };
@@ -46,6 +47,20 @@ impl Array {
             let idle = |action: Option<String>| action.is_none_or(|action| action == "idle");
             let clean = |state: Option<String>| state.is_none_or(|state| state != "active");
             idle(self.device.read("md/sync_action")) && clean(self.device.read("md/array_state"))
+        });
+    }
+
+    /// Adds a disk and reshapes the array over all of `disks`; returns when
+    /// that is done.
+    pub(crate) fn grow(&self, disk: &Device, disks: usize, lab: &Lab) {
+        let node = self.device.node_text();
+        run("mdadm", &["--add", &node, &disk.node_text()]);
+        let count = format!("--raid-devices={disks}");
+        let backup = format!("--backup-file={}", lab.path("backup").display());
+        run("mdadm", &["--grow", &node, &count, &backup]);
+        wait::until_true("the reshape to end", || {
+            self.device.read("md/raid_disks") == Some(disks.to_string())
+                && self.device.read("md/sync_action").as_deref() == Some("idle")
         });
     }
 

@@ -1,6 +1,10 @@
 //! The kernel's own books of a device.
 
-use std::{ops::Sub, thread, time::Duration};
+use std::{
+    ops::{Add, Sub},
+    thread,
+    time::Duration,
+};
 
 use super::{device::Device, wait};
 
@@ -58,6 +62,19 @@ impl Stat {
         [
             f[0], f[1], f[2], f[4], f[5], f[6], f[11], f[12], f[13], f[15],
         ]
+    }
+}
+
+/// Of one device in two lives.
+impl Add for Stat {
+    type Output = Self;
+
+    fn add(self, more: Self) -> Self {
+        let mut fields = self.0;
+        for (sum, more) in fields.iter_mut().zip(more.0) {
+            *sum += more;
+        }
+        Self(fields)
     }
 }
 
