@@ -138,7 +138,7 @@ fn thousands_of_devices() {
     let start = Instant::now();
     let output = machine.iotrace("json").output().unwrap();
     let took = start.elapsed();
-    assert!(took < Duration::from_secs(30), "{took:?}");
+    assert!(took < Duration::from_secs(60), "{took:?}");
     let text = String::from_utf8(output.stdout).unwrap();
     let summary: serde_json::Value = serde_json::from_str(text.trim_end()).unwrap();
     let devices = summary["devices"].as_array().unwrap();
