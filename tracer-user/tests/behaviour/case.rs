@@ -196,6 +196,7 @@ fn judge(attach: Attach, report: &Report, watched: &[Watched], seen: &[Seen]) {
         );
         compare::geometry(&who, row, one);
         compare::classes(&who, attach, row, &seen.expected, &one.geometry);
+        compare::remainders(&who, row, &seen.expected, &one.geometry);
         compare::books(&who, attach, row, &seen.stat, &seen.expected, one.books);
         sums::parts_add_up(&who, row);
         for line in &report.intervals {

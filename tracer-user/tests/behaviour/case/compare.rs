@@ -102,6 +102,24 @@ pub(super) fn classes(
     }
 }
 
+/// The remainder of every read and write against the physical block, where
+/// the row has histograms.
+pub(super) fn remainders(who: &str, row: &Value, expected: &Expected, geometry: &Geometry) {
+    let Some(bins) = row["histograms"]["remainder_bytes"].as_array() else {
+        return;
+    };
+    for bin in bins {
+        let logical_blocks = number(bin, "bytes").expect("a bin's start") / geometry.logical;
+        for (count, op) in [("reads", "read"), ("writes", "write")] {
+            assert_eq!(
+                number(bin, count),
+                Some(expected.get(&format!("{op}.remainder.{logical_blocks}"))),
+                "{who}: {op} {logical_blocks} blocks off: {row}"
+            );
+        }
+    }
+}
+
 fn operation(who: &str, row: &Value, op: &str, expected: &Expected, geometry: &Geometry) {
     let check = |path: &str| {
         let path = format!("{op}.{path}");

@@ -12,6 +12,7 @@ const OPERATIONS: [&str; 4] = ["read", "write", "write_zeroes", "discard"];
 
 /// In one row of one line.
 pub(super) fn parts_add_up(who: &str, row: &Value) {
+    histograms_add_up(who, row);
     for op in OPERATIONS {
         if row[op].is_null() {
             continue;
@@ -37,6 +38,21 @@ pub(super) fn parts_add_up(who: &str, row: &Value) {
             let known = get("stripe.full_bytes") + get("stripe.partial_bytes");
             let all = known + perhaps("stripe", "unknown_bytes");
             assert_eq!(all, bytes, "{who}: {op} stripe bytes: {row}");
+        }
+    }
+}
+
+/// Every read and every write is in one bin of each histogram.
+fn histograms_add_up(who: &str, row: &Value) {
+    let Some(histograms) = row["histograms"].as_object() else {
+        return;
+    };
+    for name in ["remainder_bytes", "grain_bytes", "size_bytes"] {
+        let bins = histograms[name].as_array().expect("bins");
+        for (count, op) in [("reads", "read"), ("writes", "write")] {
+            let sum: u64 = bins.iter().filter_map(|bin| bin[count].as_u64()).sum();
+            let requests = number(row, &format!("{op}.requests"));
+            assert_eq!(Some(sum), requests, "{who}: {count} in {name}: {row}");
         }
     }
 }
