@@ -103,10 +103,7 @@ impl Printed {
     /// Remainder, next aligned sector, next MiB-grained one.
     fn start(&self, device: &str, against: &str) -> [u64; 3] {
         let starts = self.at(device, "start").as_array().unwrap();
-        let start = starts
-            .iter()
-            .find(|one| one["against"] == against)
-            .unwrap_or_else(|| panic!("{starts:?}"));
+        let start = starts.iter().find(|one| one["against"] == against).unwrap();
         [
             "remainder_bytes",
             "next_aligned_sector",

@@ -28,7 +28,7 @@ use crate::{
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
-        None => watch(cli.live),
+        None => watch(&cli.live),
         Some(Command::Probe(args)) => probe(&args),
         Some(Command::Schema) => schema::run(&mut io::stdout().lock()).context(TO_STDOUT),
     };
@@ -42,7 +42,7 @@ pub fn run(cli: Cli) -> ExitCode {
     }
 }
 
-fn watch(args: LiveArgs) -> anyhow::Result<()> {
+fn watch(args: &LiveArgs) -> anyhow::Result<()> {
     if let Err(error) = privileges::keep_needed() {
         tell(&error.to_string());
     }
@@ -52,8 +52,8 @@ fn watch(args: LiveArgs) -> anyhow::Result<()> {
         .context("cannot start the event loop")?;
     // Within the runtime: a source may have descriptors to watch.
     let _guard = runtime.enter();
-    let opened = open::open(&args)?;
-    let format = format(&args)?;
+    let opened = open::open(args)?;
+    let format = format(args)?;
     let on_screen = format == Format::Tui || format == Format::Auto && io::stdout().is_terminal();
     if args.events.is_none() && !on_screen {
         // Whoever starts a workload next can wait for this line.

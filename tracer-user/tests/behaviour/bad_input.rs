@@ -65,7 +65,7 @@ fn an_unknown_device() {
     let disk = Loop::new(&lab, 1 << 20);
     let name = disk.device().name().to_owned();
     let reason = refusal(&finished(once().args(["--dev", &format!("{name}x")])));
-    assert_names(&reason, &[&format!("\"{name}x\""), &format!("{name}")]);
+    assert_names(&reason, &[&format!("\"{name}x\""), &name]);
     // A path that is there, and no device.
     refusal(&finished(once().args(["--dev", "/dev/null"])));
     refusal(&finished(once().args(["--dev", "4095:1"])));
@@ -152,12 +152,13 @@ fn an_unreadable_sysfs_value() {
         command.args(["--format", "json", "--interval", "100ms"]);
         command.args(["--dev", device.name(), "--attach", Attach::Btf.word()]);
         let path = value.to_str().expect("UTF-8");
-        let before = settle(&[device.clone()]);
-        let tracer = Tracer::start_command(hide(&mut command, &[(path, Over::File(over))]));
+        let before = settle(std::slice::from_ref(&device));
+        let tracer =
+            Tracer::start(hide(&mut command, &[(path, Over::File(over))])).wait_until_attached();
         Fio::mixed(&device, 101)
             .set("bssplit=512/50:4k/50")
             .run(&lab);
-        let stat = settle(&[device.clone()])[0] - before[0];
+        let stat = settle(std::slice::from_ref(&device))[0] - before[0];
         let report = tracer.stop();
         let row = row(&report.summary, device.name()).expect("a row");
         assert!(row["geometry"]["physical_block_bytes"].is_null(), "{row}");

@@ -129,10 +129,28 @@ pub(crate) fn exact(
     args: &[&str],
     workload: impl FnOnce(),
 ) -> Vec<Seen> {
+    exact_by(&Attach::ALL, lab, watched, args, workload)
+}
+
+/// [`exact`], attached in these ways.
+pub(crate) fn exact_by(
+    ways: &[Attach],
+    lab: &Lab,
+    watched: &[Watched],
+    args: &[&str],
+    workload: impl FnOnce(),
+) -> Vec<Seen> {
     let devices: Vec<Device> = watched.iter().map(|one| one.device.clone()).collect();
     let before = settle(&devices);
     let asked: Vec<&Device> = devices.iter().collect();
-    let tracers = Attach::ALL.map(|attach| (attach, Tracer::of(&asked, attach, args)));
+    let started: Vec<Tracer> = ways
+        .iter()
+        .map(|&attach| Tracer::of(&asked, attach, args))
+        .collect();
+    let tracers: Vec<Tracer> = started
+        .into_iter()
+        .map(Tracer::wait_until_attached)
+        .collect();
     let trace = Blktrace::start(&devices);
 
     workload();
@@ -147,10 +165,10 @@ pub(crate) fn exact(
             stat: *after - *before,
         })
         .collect();
-    let reports = tracers.map(|(attach, tracer)| (attach, tracer.stop()));
+    let reports: Vec<Report> = tracers.into_iter().map(Tracer::stop).collect();
     assert_eq!(settle(&devices), after, "somebody else used the devices");
 
-    for (attach, report) in &reports {
+    for (attach, report) in ways.iter().zip(&reports) {
         judge(*attach, report, watched, &seen);
     }
     seen

@@ -23,7 +23,7 @@ fn ctrl_c_and_sigterm() {
     let disk = Loop::new(&lab, 1 << 20);
     for attach in Attach::ALL {
         for signal in [libc::SIGINT, libc::SIGTERM] {
-            let tracer = Tracer::of(&[&disk.device()], attach, &[]);
+            let tracer = Tracer::of(&[&disk.device()], attach, &[]).wait_until_attached();
             let held = programs::of_process(tracer.pid());
             tracer.print_twice();
             tracer.signal(signal);
@@ -44,12 +44,14 @@ fn killed_and_started_again() {
     };
     let disk = Loop::new(&lab, 1 << 20);
     for attach in Attach::ALL {
-        let tracer = Tracer::of(&[&disk.device()], attach, &[]);
+        let tracer = Tracer::of(&[&disk.device()], attach, &[]).wait_until_attached();
         let held = programs::of_process(tracer.pid());
         tracer.signal(libc::SIGKILL);
         assert_eq!(tracer.wait().status.code(), None);
         programs::wait_until_gone(&held);
-        Tracer::of(&[&disk.device()], attach, &[]).stop();
+        Tracer::of(&[&disk.device()], attach, &[])
+            .wait_until_attached()
+            .stop();
     }
 }
 

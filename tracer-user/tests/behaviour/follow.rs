@@ -28,7 +28,8 @@ struct Both([(Attach, Tracer); 2]);
 
 impl Both {
     fn of(devices: &[&Device]) -> Self {
-        Self([Attach::Btf, Attach::Raw].map(|attach| (attach, Tracer::of(devices, attach, &[]))))
+        let started = Attach::TELLING.map(|attach| (attach, Tracer::of(devices, attach, &[])));
+        Self(started.map(|(attach, tracer)| (attach, tracer.wait_until_attached())))
     }
 
     /// Waits until each has printed a row of `name` that is as wanted.
@@ -63,12 +64,12 @@ fn a_loop_device_attached_again() {
     };
     let mut disk = Loop::new(&lab, 16 * MIB);
     let device = disk.device();
-    let before = settle(&[device.clone()])[0];
+    let before = settle(std::slice::from_ref(&device))[0];
     let both = Both::of(&[&device]);
     Fio::mixed(&device, 101).run(&lab);
     disk.reattach(&lab, 32 * MIB);
     Fio::mixed(&device, 103).set("offset=16m").run(&lab);
-    let stat = settle(&[device.clone()])[0] - before;
+    let stat = settle(std::slice::from_ref(&device))[0] - before;
     both.stop(device.name(), &stat, Books::All);
     assert!(stat.reads() + stat.writes() >= 204, "{stat:?}");
 }
@@ -80,7 +81,7 @@ fn a_disk_partitioned_meanwhile() {
     };
     let disk = Loop::new(&lab, 32 * MIB);
     let device = disk.device();
-    let before = settle(&[device.clone()])[0];
+    let before = settle(std::slice::from_ref(&device))[0];
     let both = Both::of(&[&device]);
     Fio::mixed(&device, 101).run(&lab);
     // IO to the partition at once, before anybody can have looked at it.
@@ -90,9 +91,9 @@ fn a_disk_partitioned_meanwhile() {
     both.wait_for_row(partition.name(), "as a partition", |row| {
         row["kind"] == "partition"
     });
-    let stat = settle(&[device.clone()])[0] - before;
+    let stat = settle(std::slice::from_ref(&device))[0] - before;
     let reports = both.stop(device.name(), &stat, Books::All);
-    for (report, attach) in reports.iter().zip([Attach::Btf, Attach::Raw]) {
+    for (report, attach) in reports.iter().zip(Attach::TELLING) {
         let row = row(&report.summary, partition.name()).expect("the partition's row");
         books_agree(attach.word(), attach, row, &of_partition, Books::All);
     }
@@ -115,8 +116,11 @@ fn a_disk_added_meanwhile() {
         row["geometry"]["physical_block_bytes"] == 4096
     });
     // Known by now: classified.
-    Fio::mixed(&new, 101).set("rw=randwrite").set("bssplit=512/100").run(&lab);
-    let stat = settle(&[new.clone()])[0];
+    Fio::mixed(&new, 101)
+        .set("rw=randwrite")
+        .set("bssplit=512/100")
+        .run(&lab);
+    let stat = settle(std::slice::from_ref(&new))[0];
     let reports = both.stop(new.name(), &stat, Books::All);
     for report in &reports {
         let row = row(&report.summary, new.name()).expect("its row");
@@ -136,10 +140,10 @@ fn an_array_created_again_with_another_chunk() {
     let members: Vec<_> = disks.iter().map(Loop::device).collect();
     let first = Array::create("md71", "5", "64", &members);
     let device = first.device();
-    let before = settle(&[device.clone()])[0];
+    let before = settle(std::slice::from_ref(&device))[0];
     let both = Both::of(&[&device]);
     Fio::mixed(&device, 101).run(&lab);
-    let of_first = settle(&[device.clone()])[0] - before;
+    let of_first = settle(std::slice::from_ref(&device))[0] - before;
     first.stop();
 
     let second = Array::create("md71", "5", "128", &members);
@@ -171,7 +175,7 @@ fn an_array_reshaped() {
     let members: Vec<_> = disks.iter().map(Loop::device).collect();
     let array = Array::create("md72", "5", "64", &members[..4]);
     let device = array.device();
-    let before = settle(&[device.clone()])[0];
+    let before = settle(std::slice::from_ref(&device))[0];
     let both = Both::of(&[&device]);
     Fio::mixed(&device, 101).run(&lab);
     array.grow(&members[4], 5, &lab);
@@ -183,7 +187,7 @@ fn an_array_reshaped() {
         .set("bssplit=256k/100")
         .set("blockalign=256k")
         .run(&lab);
-    let stat = settle(&[device.clone()])[0] - before;
+    let stat = settle(std::slice::from_ref(&device))[0] - before;
     let reports = both.stop("md72", &stat, Books::Bytes);
     for report in &reports {
         let row = row(&report.summary, "md72").expect("its row");

@@ -16,6 +16,12 @@
 //! (`guest`: of all tests). `IOTRACE_BIN` names the program, where it isn't
 //! the one cargo built.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking, in its helpers as well"
+)]
+
 mod arrays;
 mod bad_input;
 mod case;

@@ -190,12 +190,12 @@ fn the_script_agrees_with_the_kernels_books() {
     };
     let disk = Loop::new(&lab, 64 << 20);
     let device = disk.device();
-    let before = settle(&[device.clone()]);
-    let trace = Blktrace::start(&[device.clone()]);
+    let before = settle(std::slice::from_ref(&device));
+    let trace = Blktrace::start(std::slice::from_ref(&device));
     Fio::mixed(&device, 307).set("fsync=7").run(&lab);
     Fio::mixed(&device, 401).deep("libaio").run(&lab);
     Fio::mixed(&device, 61).set("rw=randtrim").run(&lab);
-    let stat = settle(&[device.clone()])[0] - before[0];
+    let stat = settle(std::slice::from_ref(&device))[0] - before[0];
     let records = trace.stop(&lab);
     let expected = Expected::new(&records[device.name()], &disk_terms());
     assert_all(

@@ -4,13 +4,14 @@
 use std::fs;
 
 use crate::{
-    case::{Books, Geometry, Watched, exact},
+    case::{Books, Geometry, Watched, exact, exact_by},
     harness::{
         device::Device,
         fio::Fio,
         ioctl,
         lab::{Lab, Needs},
         scsi_debug::ScsiDebug,
+        tracer::Attach,
     },
 };
 
@@ -35,7 +36,7 @@ fn a_busy_host() {
     let module = ScsiDebug::load(&DISK);
     let device = module.disk();
     let watched = [Watched::new(&device, Geometry::disk(512, 4096), Books::All)];
-    let seen = exact(&lab, &watched, &[], || {
+    let seen = exact_by(&Attach::TELLING, &lab, &watched, &[], || {
         module.set("every_nth", "3");
         module.set("opts", HOST_BUSY);
         Fio::mixed(&device, 251).run(&lab);
@@ -61,7 +62,7 @@ fn short_transfers() {
     let module = ScsiDebug::load(&DISK);
     let device = module.disk();
     let watched = [Watched::new(&device, Geometry::disk(512, 4096), Books::All)];
-    let seen = exact(&lab, &watched, &[], || {
+    let seen = exact_by(&Attach::TELLING, &lab, &watched, &[], || {
         module.set("every_nth", "2");
         module.set("opts", SHORT_TRANSFER);
         // Halves of halves stay whole sectors.

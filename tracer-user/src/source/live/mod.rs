@@ -113,7 +113,6 @@ impl LiveSource {
         let topology = read_topology().map_err(LiveError::Topology)?;
         let wanted = pick_detailed(&topology);
         let _raised = raise(Need::Programs);
-        object::unlock_memory();
         let cpus = aya::util::nr_cpus().unwrap_or(1);
         let sizes = Sizes::new(
             topology.devices.len(),

@@ -3,11 +3,7 @@
 //!
 //! Must not attach anything.
 
-use aya::{
-    Ebpf, EbpfLoader, GlobalData,
-    programs::ProgramType,
-    sys::{BpfHelper, is_helper_supported},
-};
+use aya::{Ebpf, EbpfLoader, GlobalData};
 use tracer_ebpf::{
     abi::{CONFIG_SYMBOL, Config, LAYOUT_SYMBOL, Layout, slot_capacity},
     cells::detail,
@@ -74,8 +70,10 @@ pub enum ObjectError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     #[error(
-        "here they count as locked memory, and RLIMIT_MEMLOCK is {} KiB: raise it (`ulimit -l \
-         unlimited`, or LimitMEMLOCK=infinity in a systemd unit), or add CAP_SYS_RESOURCE",
+        "before Linux 5.11 they count as locked memory, and RLIMIT_MEMLOCK is {} KiB: raise it \
+         (`ulimit -l unlimited`, or LimitMEMLOCK=infinity in a systemd unit), or add \
+         CAP_SYS_RESOURCE; and CAP_BPF and CAP_PERFMON do not count inside a user namespace \
+         (`unshare --user`, a rootless container): run outside of it",
         .limit_bytes / 1024
     )]
     MemoryLock { limit_bytes: u64 },
@@ -92,8 +90,8 @@ impl From<aya::EbpfError> for ObjectError {
             return Self::Load(error);
         }
         let refused = match privileges::memory_lock_bytes() {
-            Some(limit_bytes) if counts_as_locked() => Refused::MemoryLock { limit_bytes },
-            _ => Refused::Elsewhere,
+            Some(limit_bytes) => Refused::MemoryLock { limit_bytes },
+            None => Refused::Elsewhere,
         };
         Self::Refused(error, refused)
     }
@@ -108,21 +106,6 @@ fn is_not_permitted(error: &(dyn std::error::Error + 'static)) -> bool {
         next = error.source();
     }
     false
-}
-
-/// Since 5.11 maps count as memory of their control group and not as locked.
-/// The helper came with it; libbpf tells by it too (`probe_memcg_account`).
-fn counts_as_locked() -> bool {
-    let has = |helper| is_helper_supported(ProgramType::TracePoint, helper).unwrap_or(false);
-    // Where no program may be loaded, no helper seems to be there.
-    has(BpfHelper::BPF_FUNC_ktime_get_ns) && !has(BpfHelper::BPF_FUNC_ktime_get_coarse_ns)
-}
-
-/// Lifts the limit of locked memory where maps and programs count as such.
-pub(super) fn unlock_memory() {
-    if counts_as_locked() {
-        privileges::raise_memory_lock();
-    }
 }
 
 /// Creates the maps, with the globals frozen. No program is loaded yet.
@@ -173,6 +156,9 @@ pub(super) fn open(layout: &Layout, config: &Config, sizes: Sizes) -> Result<Ebp
                 NO_LOG_BUFFER_BYTES
             },
         );
+    // Before 5.11 maps and programs count as locked memory; later kernels do
+    // not look at the limit.
+    privileges::raise_memory_lock();
     Ok(loader.load(OBJECT)?)
 }
 

@@ -36,6 +36,9 @@ const SETTINGS: [(&str, &str, &str); 6] = [
 /// linux/blktrace_api.h.
 const MAGIC: [u8; 4] = [0x07, b't', b'a', b'e'];
 const RECORD_BYTES: usize = 48;
+const ACTION_AT: usize = 28;
+/// Among the action's bits: no IO but a note, as md leaves them.
+const NOTE: u32 = 1 << 26;
 const PDU_LEN_AT: usize = 46;
 
 /// A trace that runs, of some disks.
@@ -71,7 +74,7 @@ impl Blktrace {
         fs::write(&path, &records).expect("a copy of the records");
         let args = ["-q", "-i", "-", "-f", "%D %a %d %S %N\n"];
         let lines = run_from("blkparse", &args, &path);
-        let lines: Vec<&str> = lines.lines().collect();
+        let lines: Vec<&str> = lines.lines().filter(|line| is_record(line)).collect();
         assert_eq!(lines.len(), count(&records), "records printed by blkparse");
         self.disks
             .iter()
@@ -129,16 +132,27 @@ fn drain() -> Vec<u8> {
     }
 }
 
-/// How many records there are: each says how much follows it.
+/// How many records of IO there are: each record says how much follows it.
 fn count(mut records: &[u8]) -> usize {
     let mut found = 0;
     while !records.is_empty() {
         assert!(records.starts_with(&MAGIC), "record {found} has no head");
-        let more = u16::from_le_bytes([records[PDU_LEN_AT], records[PDU_LEN_AT + 1]]);
-        records = &records[RECORD_BYTES + usize::from(more)..];
-        found += 1;
+        let action = records[ACTION_AT..].first_chunk().expect("an action");
+        if u32::from_le_bytes(*action) & NOTE == 0 {
+            found += 1;
+        }
+        let more = records[PDU_LEN_AT..].first_chunk().expect("a length");
+        records = &records[RECORD_BYTES + usize::from(u16::from_le_bytes(*more))..];
     }
     found
+}
+
+/// Whether blkparse printed this line in the format asked for: the text of
+/// notes comes in a format of its own.
+fn is_record(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    matches!(words[..], [_, _, _, sector, bytes]
+        if sector.parse::<u64>().is_ok() && bytes.parse::<u64>().is_ok())
 }
 
 fn of_disk(disk: &Device, lines: &[&str]) -> String {

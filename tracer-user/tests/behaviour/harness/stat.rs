@@ -1,6 +1,10 @@
 //! The kernel's own books of a device.
 
-use std::{ops::{Add, Sub}, thread, time::Duration};
+use std::{
+    ops::{Add, Sub},
+    thread,
+    time::Duration,
+};
 
 use super::{device::Device, wait};
 

@@ -26,6 +26,9 @@ pub(crate) enum Attach {
 
 impl Attach {
     pub(crate) const ALL: [Self; 3] = [Self::Btf, Self::Raw, Self::Tracepoint];
+    /// The ways that tell everything. A classic tracepoint sees a request that
+    /// is issued again, and can't tell.
+    pub(crate) const TELLING: [Self; 2] = [Self::Btf, Self::Raw];
 
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -78,12 +81,8 @@ pub(crate) struct Ended {
 }
 
 impl Tracer {
-    /// Starts `iotrace ARGS`; every probe is attached when this returns.
-    pub(crate) fn start(args: &[&str]) -> Self {
-        Self::start_command(iotrace().args(args))
-    }
-
-    /// JSON of these devices, attached in this way.
+    /// `iotrace` in JSON for these devices, attached in this way. Counts as soon
+    /// as [`Tracer::wait_until_attached`] returns.
     pub(crate) fn of(devices: &[&Device], attach: Attach, more: &[&str]) -> Self {
         let mut command = iotrace();
         command.args(["--format", "json", "--interval", "250ms"]);
@@ -91,10 +90,10 @@ impl Tracer {
         for device in devices {
             command.args(["--dev", device.name()]);
         }
-        Self::start_command(command.args(more))
+        Self::start(command.args(more))
     }
 
-    pub(crate) fn start_command(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -106,17 +105,17 @@ impl Tracer {
             stdout.read(child.stdout.take().expect("a pipe")),
             stderr.read(child.stderr.take().expect("a pipe")),
         ];
-        let mut tracer = Self {
+        Self {
             child,
             stdout,
             stderr,
             readers,
-        };
-        tracer.wait_until_attached();
-        tracer
+        }
     }
 
-    fn wait_until_attached(&mut self) {
+    /// Returns when every probe is attached. Apart from the start, so that
+    /// several can do that at the same time.
+    pub(crate) fn wait_until_attached(mut self) -> Self {
         wait::until_true("iotrace to attach", || {
             let said = self.stderr.all();
             if said.iter().any(|line| line.starts_with(ATTACHED)) {
@@ -127,6 +126,7 @@ impl Tracer {
             }
             false
         });
+        self
     }
 
     pub(crate) fn pid(&self) -> libc::pid_t {
