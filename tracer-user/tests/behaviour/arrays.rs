@@ -34,7 +34,7 @@ fn raid6_of_nine_disks() {
     let array = Array::create("md77", "6", "64", &members);
     let device = array.device();
     let geometry = Geometry::disk(512, 4096).striped(64 * KIB, 7);
-    let mut watched = vec![Watched::new(&device, geometry, Books::Bytes)];
+    let mut watched = vec![Watched::new(&device, geometry, Books::Array)];
     let member = Geometry::disk(512, 4096);
     watched.extend(
         members
@@ -70,7 +70,7 @@ fn raid0_with_a_chunk_that_is_no_power_of_two() {
     let array = Array::create("md78", "0", "96", &members);
     let device = array.device();
     let geometry = Geometry::disk(512, 512).striped(96 * KIB, 3);
-    let watched = [Watched::new(&device, geometry, Books::Bytes)];
+    let watched = [Watched::new(&device, geometry, Books::Array)];
     let seen = exact(&lab, &watched, &[], || {
         Fio::mixed(&device, 211).run(&lab);
         Fio::mixed(&device, 47)
@@ -108,7 +108,7 @@ fn a_loop_device_on_an_array() {
         Watched::new(
             &array.device(),
             Geometry::disk(512, 512).striped(64 * KIB, 3),
-            Books::Bytes,
+            Books::Array,
         ),
     ];
     let seen = exact(&lab, &watched, &[], || {

@@ -59,6 +59,9 @@ pub(crate) enum Books {
     All,
     /// Bytes: the requests are counted after the device's own splits.
     Bytes,
+    /// Of an md array: bytes, and not even those where a kernel counts what is
+    /// left after each of its splits again.
+    Array,
     /// The device keeps none.
     None,
 }
@@ -199,6 +202,7 @@ fn judge(attach: Attach, report: &Report, watched: &[Watched], seen: &[Seen]) {
         compare::remainders(&who, row, &seen.expected, &one.geometry);
         compare::books(&who, attach, row, &seen.stat, &seen.expected, one.books);
         sums::parts_add_up(&who, row);
+        sums::histograms_add_up(&who, row);
         for line in &report.intervals {
             if let Some(row) = self::row(line, name) {
                 sums::parts_add_up(&who, row);

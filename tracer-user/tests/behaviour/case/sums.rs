@@ -12,7 +12,6 @@ const OPERATIONS: [&str; 4] = ["read", "write", "write_zeroes", "discard"];
 
 /// In one row of one line.
 pub(super) fn parts_add_up(who: &str, row: &Value) {
-    histograms_add_up(who, row);
     for op in OPERATIONS {
         if row[op].is_null() {
             continue;
@@ -42,8 +41,9 @@ pub(super) fn parts_add_up(who: &str, row: &Value) {
     }
 }
 
-/// Every read and every write is in one bin of each histogram.
-fn histograms_add_up(who: &str, row: &Value) {
+/// Every read and every write is in one bin of each histogram: at rest, as they
+/// are other cells than the counters, read at another moment.
+pub(super) fn histograms_add_up(who: &str, row: &Value) {
     let Some(histograms) = row["histograms"].as_object() else {
         return;
     };
