@@ -97,10 +97,9 @@ pub(crate) fn on_queue(ctx: &TracePointContext) {
 pub(crate) fn on_split(ctx: &TracePointContext) {
     if let Some(record) = Record::read(ctx)
         && let Some(dev) = record.field(layout!(classic_split.dev))
+        && let Some(slot) = slots::of_number(dev, slots::UNTOLD_KIND)
     {
-        if let Some(slot) = slots::of_number(dev, slots::UNTOLD_KIND) {
-            log::untold(log_line::SPLIT, slot.index);
-            maps::count(slot.index, cells::SPLITS, 1);
-        }
+        log::untold(log_line::SPLIT, slot.index);
+        maps::count(slot.index, cells::SPLITS, 1);
     }
 }

@@ -77,7 +77,7 @@ impl Io {
         let place = self.slot.place()?;
         let slot = self.slot.index;
         self.each_cell(place, |cell, amount| {
-            maps::count_requeued(slot, cell, amount)
+            maps::count_requeued(slot, cell, amount);
         });
         maps::count_requeue(slot);
         Some(())
