@@ -10,8 +10,7 @@
 )]
 #![expect(
     unreachable_pub,
-    clippy::needless_pass_by_value,
-    reason = "the program macros export their functions by name, and call them with a context"
+    reason = "the program macros export their functions by name"
 )]
 
 mod bio;
