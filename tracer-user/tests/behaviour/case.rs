@@ -154,9 +154,16 @@ pub(crate) fn exact_by(
         .collect();
     let before = settle(&devices);
     let asked: Vec<&Device> = devices.iter().collect();
+    // The kernel runs no classic program on a CPU on which somebody is in the
+    // middle of reading a map, so nobody reads before the end.
+    let interval = if ways.contains(&Attach::Tracepoint) {
+        "1h"
+    } else {
+        "250ms"
+    };
     let started: Vec<Tracer> = ways
         .iter()
-        .map(|&attach| Tracer::of(&asked, attach, args))
+        .map(|&attach| Tracer::every(interval, &asked, attach, args))
         .collect();
     let tracers: Vec<Tracer> = started
         .into_iter()
