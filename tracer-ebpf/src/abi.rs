@@ -3,6 +3,7 @@
 //!
 //! Must not decide anything.
 
+pub use crate::process::{ProcessCells, ProcessKey};
 use crate::{
     cells::{self, CELLS, HOT_CELLS, SHARED_CELLS},
     classify::Geometry,
@@ -321,34 +322,6 @@ pub struct DetailBlock {
     pub cells: [u64; cells::detail::CELLS],
 }
 
-/// Key of `PROCESSES`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ProcessKey {
-    pub slot: u32,
-    /// Thread group: what user space calls the pid.
-    pub tgid: u32,
-    /// kernfs id of the cgroup that the bio is charged to; 0 where not known.
-    pub cgroup: u64,
-    pub comm: [u8; 16],
-}
-
-/// Value of `PROCESSES`: bios queued to the device by this process.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ProcessCells {
-    pub read_requests: u64,
-    pub read_bytes: u64,
-    pub read_misaligned: u64,
-    pub write_requests: u64,
-    pub write_bytes: u64,
-    pub write_misaligned: u64,
-    pub write_partial_blocks: u64,
-    pub write_partial_stripe: u64,
-    pub write_partial_stripe_bytes: u64,
-    pub other_requests: u64,
-}
-
 /// Per-CPU cells of `LOST`: each counts events that were not, or not fully,
 /// counted.
 pub mod lost {
@@ -361,21 +334,6 @@ pub mod lost {
     /// `BIO_STARTS` was full: that bio has no latency.
     pub const NO_BIO_START: usize = 3;
     pub const CELLS: usize = 4;
-}
-
-/// A line of `--bpf-log`: eight numbers, each followed by a blank but the last:
-/// event, `dev_t`, [`crate::op::Op`], start and length in bytes, and the three
-/// parts of [`crate::classify::Class`]. Device 0 or length 0: the event does not
-/// tell.
-pub mod log_line {
-    pub const RQ_ISSUE: u32 = 0;
-    pub const RQ_REQUEUE: u32 = 1;
-    pub const RQ_COMPLETE: u32 = 2;
-    pub const BIO_QUEUE: u32 = 3;
-    pub const BIO_COMPLETE: u32 = 4;
-    pub const SPLIT: u32 = 5;
-    pub const BIO_REMAP: u32 = 6;
-    pub const NUMBERS: usize = 8;
 }
 
 /// Value of `LOST`.

@@ -16,21 +16,39 @@ pub const LATENCY_BINS: usize = 224;
 /// Latencies are kept in units of 2^10 ns, about a microsecond.
 pub const LATENCY_SHIFT: u32 = 10;
 
-/// Position of the highest bit set; 0 for 0. By halves, because BPF has no
-/// such instruction and the compiler's substitute counts every bit.
+/// A de Bruijn sequence: its six bits at each position are all different.
+const DE_BRUIJN: u64 = 0x03f7_9d71_b4cb_0a89;
+
+/// Which position that is, by these six bits.
+static POSITIONS: [u8; 64] = {
+    let mut positions = [0; 64];
+    let mut position = 0;
+    while position < 64 {
+        positions[(DE_BRUIJN << position >> 58) as usize] = position;
+        position += 1;
+    }
+    positions
+};
+
+/// Position of the only bit set in `bit`; 0 for 0. BPF has no instruction for
+/// it, and the compiler's substitute counts every bit.
+#[inline(always)]
+fn position(bit: u64) -> usize {
+    POSITIONS[(DE_BRUIJN.wrapping_mul(bit) >> 58) as usize] as usize
+}
+
+/// Position of the highest bit set; 0 for 0. Without a branch, and short: at
+/// every event the code has to come back into the cache as well.
 #[inline(always)]
 fn floor_log2(value: u64) -> usize {
-    let mut rest = value;
-    let mut log = 0;
-    let mut half = 32;
-    while half > 0 {
-        if rest >> half != 0 {
-            rest >>= half;
-            log += half;
-        }
-        half /= 2;
-    }
-    log
+    let mut ones = value;
+    ones |= ones >> 1;
+    ones |= ones >> 2;
+    ones |= ones >> 4;
+    ones |= ones >> 8;
+    ones |= ones >> 16;
+    ones |= ones >> 32;
+    position(ones ^ (ones >> 1))
 }
 
 /// Bin of the power-of-two histogram that holds `value`.
@@ -95,7 +113,7 @@ pub const fn remainder_shift(physical_bytes: u64, logical_bytes: u64) -> u64 {
 #[must_use]
 pub fn grain_bin(start: u64, len: u64) -> usize {
     let both = start | len;
-    floor_log2(both & both.wrapping_neg())
+    position(both & both.wrapping_neg())
 }
 
 /// Bin of a latency in nanoseconds: eight bins an octave, so that a bin is at

@@ -11,7 +11,9 @@ pub mod abi;
 pub mod bins;
 pub mod cells;
 pub mod classify;
+pub mod log_line;
 pub mod op;
+pub mod process;
 
 #[cfg(test)]
 extern crate std;

@@ -8,6 +8,7 @@ pub mod delta;
 pub mod facts;
 pub mod geometry_spec;
 pub mod plan;
+pub mod privileges;
 pub mod report;
 pub mod size;
 pub mod snapshot;

@@ -3,7 +3,7 @@
 //!
 //! Counters run from the start and never fall. Must not compute rates.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use tracer_ebpf::{
@@ -50,12 +50,20 @@ pub struct Row {
 }
 
 /// One process's bios on one device.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ProcessRow {
     pub device: DevId,
     pub key: ProcessKey,
     pub cells: ProcessCells,
+    /// Of the control group in `key`, where it was found.
+    pub cgroup_path: Option<Arc<str>>,
+    /// Stands for all processes of that command that have ended and have no
+    /// row of their own any more; of `key`, only the command is known.
+    pub ended: bool,
 }
+
+/// The command of a row that stands for several commands, all ended.
+pub const OTHER_COMMANDS: [u8; 16] = *b"(others)\0\0\0\0\0\0\0\0";
 
 /// Events that no counter shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -51,7 +51,11 @@ fn every_shape_loads() {
                 loaded.event, loaded.kind, loaded.config
             );
             match loaded.outcome {
-                Ok(_) => kinds.insert(loaded.kind),
+                Ok(walked) => {
+                    // How near to the limit of a million it is; told since 5.16.
+                    eprintln!("{what}: {walked:?} instructions walked");
+                    kinds.insert(loaded.kind)
+                }
                 Err(reason) => panic!("{what}: {reason}"),
             };
         }

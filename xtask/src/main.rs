@@ -2,6 +2,7 @@
 
 #![expect(unreachable_pub, reason = "a program: nothing is exported")]
 
+mod bench;
 mod build;
 mod cargo;
 mod debian;
@@ -24,6 +25,7 @@ enum Command {
     Build(build::Args),
     Test(test::Args),
     Vm(vm::Args),
+    Bench(bench::Args),
 }
 
 fn main() -> ExitCode {
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         Command::Build(args) => build::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Test(args) => test::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Vm(args) => vm::run(args),
+        Command::Bench(args) => bench::run(&args).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {
         eprintln!("xtask: error: {error:#}");

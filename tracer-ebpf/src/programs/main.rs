@@ -5,8 +5,13 @@
 #![no_main]
 #![feature(asm_experimental_arch)]
 #![expect(
+    clippy::needless_pass_by_value,
+    reason = "what the program macros ask for"
+)]
+#![expect(
     unreachable_pub,
-    reason = "the program macros export their functions by name"
+    clippy::needless_pass_by_value,
+    reason = "the program macros export their functions by name, and call them with a context"
 )]
 
 mod bio;

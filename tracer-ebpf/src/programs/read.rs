@@ -11,7 +11,10 @@ use aya_ebpf::{
     },
     programs::TracePointContext,
 };
-use tracer_ebpf::abi::{Config, Layout};
+use tracer_ebpf::{
+    abi::{ABSENT, Config, Layout},
+    op::{OP_MASK, Op},
+};
 
 #[unsafe(no_mangle)]
 static LAYOUT: Global<Layout> = Global::new(Layout::NONE);
@@ -42,6 +45,20 @@ pub(crate) fn frozen<T: Copy + 'static>(field: impl FnOnce(&'static Layout) -> &
     unsafe { core::ptr::read_volatile(field(layout)) }
 }
 
+/// The operation that `cmd_flags` or `bi_opf` tells. The two usual ones first:
+/// the other codes need not be loaded for them.
+#[inline(always)]
+pub(crate) fn decode_op(opf: u32) -> Op {
+    let op = (opf & OP_MASK) as u8;
+    if op == layout!(op.write) {
+        Op::Write
+    } else if op == layout!(op.read) {
+        Op::Read
+    } else {
+        layout!(op).decode(opf)
+    }
+}
+
 /// What the user asked for.
 #[inline(always)]
 pub(crate) fn config() -> Config {
@@ -54,8 +71,24 @@ pub(crate) struct Ptr(*const u8);
 
 /// How a program may read kernel memory.
 pub(crate) trait Kernel {
+    /// `N` words of a structure.
+    type Window<const N: usize>;
+
     /// Reads a `T` at `offset` bytes from `base`; `None` on a fault.
     fn load<T: Copy>(base: Ptr, offset: u16) -> Option<T>;
+
+    /// The words from that which holds `first` on. They must all lie within
+    /// the structure, so that no fault can come of reading them together.
+    fn window<const N: usize>(base: Ptr, first: u16) -> Option<Self::Window<N>>;
+
+    /// Reads a `T` at `offset` bytes from the window's base, wherever that is.
+    fn at<T: Copy, const N: usize>(window: &Self::Window<N>, offset: u16) -> Option<T>;
+
+    /// Reads a field that holds a pointer; `None` on a fault or null.
+    #[inline(always)]
+    fn follow<const N: usize>(window: &Self::Window<N>, offset: u16) -> Option<Ptr> {
+        Ptr(Self::at::<*const u8, N>(window, offset)?).not_null()
+    }
 }
 
 /// `tp_btf`: arguments are typed, the verifier checks each load against the
@@ -65,7 +98,27 @@ pub(crate) struct Typed;
 /// Raw tracepoint: arguments are numbers, every read goes through a helper.
 pub(crate) struct Probed;
 
+/// A copy of some words, read by one call of a helper.
+pub(crate) struct Copied<const N: usize> {
+    base: Ptr,
+    first: u16,
+    words: [u64; N],
+}
+
 impl Kernel for Typed {
+    // A read costs one instruction: nothing is read ahead.
+    type Window<const N: usize> = Ptr;
+
+    #[inline(always)]
+    fn window<const N: usize>(base: Ptr, _first: u16) -> Option<Ptr> {
+        Some(base)
+    }
+
+    #[inline(always)]
+    fn at<T: Copy, const N: usize>(window: &Ptr, offset: u16) -> Option<T> {
+        Self::load(*window, offset)
+    }
+
     #[inline(always)]
     fn load<T: Copy>(base: Ptr, offset: u16) -> Option<T> {
         // SAFETY: refused at load time unless a T lies at that offset of the
@@ -75,6 +128,26 @@ impl Kernel for Typed {
 }
 
 impl Kernel for Probed {
+    type Window<const N: usize> = Copied<N>;
+
+    #[inline(always)]
+    fn window<const N: usize>(base: Ptr, first: u16) -> Option<Copied<N>> {
+        let first = first & !7;
+        let words = Self::load(base, first)?;
+        Some(Copied { base, first, words })
+    }
+
+    #[inline(always)]
+    fn at<T: Copy, const N: usize>(window: &Copied<N>, offset: u16) -> Option<T> {
+        if offset < window.first {
+            return Self::load(window.base, offset);
+        }
+        match copied(&window.words, offset - window.first) {
+            Some(value) => Some(value),
+            None => Self::load(window.base, offset),
+        }
+    }
+
     #[inline(always)]
     fn load<T: Copy>(base: Ptr, offset: u16) -> Option<T> {
         // SAFETY: the helper checks the address.
@@ -103,8 +176,12 @@ impl Ptr {
     /// Reads a field that holds a pointer; `None` on a fault or null.
     #[inline(always)]
     pub(crate) fn follow<K: Kernel>(self, offset: u16) -> Option<Self> {
-        let to = Self(K::load::<*const u8>(self, offset)?);
-        if to.is_null() { None } else { Some(to) }
+        Self(K::load::<*const u8>(self, offset)?).not_null()
+    }
+
+    #[inline(always)]
+    fn not_null(self) -> Option<Self> {
+        if self.is_null() { None } else { Some(self) }
     }
 
     /// Copies a byte array out of a structure; zeroes on a fault.
@@ -121,15 +198,47 @@ impl Ptr {
     }
 }
 
-/// Reads a field of a classic tracepoint's record; `None` where this kernel's
-/// record has no such field.
+/// Reads a `T` out of words that were copied; `None` where it lies elsewhere.
+/// The verifier knows which: `offset` is a constant for it.
 #[inline(always)]
-pub(crate) fn record<T>(ctx: &TracePointContext, offset: u16) -> Option<T> {
-    if offset == tracer_ebpf::abi::ABSENT {
+fn copied<T: Copy, const N: usize>(words: &[u64; N], offset: u16) -> Option<T> {
+    if offset as usize + size_of::<T>() > N * 8 {
         return None;
     }
-    // SAFETY: the helper checks the address.
-    unsafe { ctx.read_at(offset as usize) }.ok()
+    let at = words.as_ptr().cast::<u8>().wrapping_add(offset as usize);
+    // SAFETY: within `words`, and aligned as it is in the structure that the
+    // words were copied from, at a whole word.
+    Some(unsafe { core::ptr::read_volatile(at.cast::<T>()) })
+}
+
+/// A classic tracepoint's record: its first words read at once, because each
+/// call of the helper costs as much as all else that is done with a field.
+pub(crate) struct Record<'a> {
+    ctx: &'a TracePointContext,
+    words: [u64; 6],
+}
+
+impl<'a> Record<'a> {
+    /// What is read beyond a short record is the rest of the kernel's buffer.
+    #[inline(always)]
+    pub(crate) fn read(ctx: &'a TracePointContext) -> Option<Self> {
+        // SAFETY: the helper checks the address.
+        let words = unsafe { ctx.read_at(0) }.ok()?;
+        Some(Self { ctx, words })
+    }
+
+    /// A field; `None` where this kernel's record has no such field.
+    #[inline(always)]
+    pub(crate) fn field<T: Copy>(&self, offset: u16) -> Option<T> {
+        if offset == ABSENT {
+            return None;
+        }
+        match copied(&self.words, offset) {
+            Some(value) => Some(value),
+            // SAFETY: the helper checks the address.
+            None => unsafe { self.ctx.read_at(offset as usize) }.ok(),
+        }
+    }
 }
 
 /// The context's first word as a number: what tells one bio from another

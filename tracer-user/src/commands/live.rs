@@ -25,7 +25,7 @@ use tokio::{
 };
 
 use self::view::View;
-use super::{is_closed_pipe, until_readable};
+use super::{TO_STDOUT, is_closed_pipe, until_readable};
 use crate::{
     delta::Meter, report::tui::app::Action, snapshot::Snapshot, source::Source, units::DevId,
 };
@@ -193,7 +193,7 @@ impl<'a> Session<'a> {
         self.refresh()?;
         let reading = self.source.snapshot()?;
         let interval = self.meter.interval(reading);
-        self.view.interval(&interval)?;
+        self.view.interval(&interval).context(TO_STDOUT)?;
         Ok(())
     }
 
@@ -206,7 +206,9 @@ impl<'a> Session<'a> {
         } else if cut_short {
             self.interval()?;
         }
-        self.view.summary(&self.meter.summary())?;
+        self.view
+            .summary(&self.meter.summary())
+            .context(TO_STDOUT)?;
         Ok(())
     }
 }

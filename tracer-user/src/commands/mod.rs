@@ -17,6 +17,9 @@ use std::{
 
 use tokio::io::{Interest, unix::AsyncFd};
 
+/// What a failure to write there is told with.
+const TO_STDOUT: &str = "cannot write to standard output";
+
 /// Says something on standard error. Nobody can be told where that is closed
 /// or full.
 fn tell(message: &str) {
@@ -38,6 +41,40 @@ fn until_readable(fd: BorrowedFd<'_>) -> io::Result<AsyncFd<OwnedFd>> {
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>())
-        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+        .filter_map(|cause| {
+            let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+            // Which does not give the error within as its cause.
+            let json = || cause.downcast_ref::<serde_json::Error>()?.io_error_kind();
+            io.or_else(json)
+        })
+        .any(|kind| kind == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context as _;
+
+    use super::*;
+
+    #[test]
+    fn a_closed_pipe_is_known_in_every_wrapping() {
+        let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
+        assert!(is_closed_pipe(&broken().into()));
+        let said = Err::<(), _>(broken()).context(TO_STDOUT).unwrap_err();
+        assert!(is_closed_pipe(&said));
+        struct Closed;
+        impl io::Write for Closed {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let json = serde_json::to_writer(Closed, &1).unwrap_err();
+        assert!(is_closed_pipe(&json.into()));
+        assert!(!is_closed_pipe(
+            &io::Error::from(io::ErrorKind::StorageFull).into()
+        ));
+    }
 }

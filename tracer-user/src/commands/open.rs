@@ -16,6 +16,7 @@ use crate::{
     facts::{KernelFacts, KernelRoot},
     geometry_spec,
     plan::{ProbePlan, Request},
+    privileges::{self, Need},
     source::{
         Source,
         live::{BpfLog, LiveOptions, LiveSource},
@@ -23,6 +24,7 @@ use crate::{
     },
     sysfs::{
         SysRoot, Topology,
+        cgroups::CgroupPaths,
         geometry_override::Override,
         mounts::Mounts,
         resolve::{Lookup, Selection},
@@ -43,6 +45,7 @@ struct Machine {
     topology: Topology,
     overrides: BTreeMap<DevId, Override>,
     selection: Selection,
+    mounts: Mounts,
 }
 
 impl Machine {
@@ -69,6 +72,7 @@ impl Machine {
             topology,
             overrides,
             selection,
+            mounts,
         })
     }
 }
@@ -88,11 +92,17 @@ pub fn open(args: &LiveArgs) -> anyhow::Result<Opened> {
         .sysfs
         .as_ref()
         .map_or_else(SysRoot::default, SysRoot::new);
-    let machine = Machine::read(args, &sys)?;
+    let machine = {
+        let _raised = privileges::raise_for_named_files();
+        Machine::read(args, &sys)?
+    };
     let devices = machine.selection.asked.clone();
     let mut log = None;
     let source: Box<dyn Source> = match &args.events {
-        Some(events) => Box::new(SyntheticSource::open(machine.topology, events)?),
+        Some(events) => {
+            let _raised = privileges::raise_for_named_files();
+            Box::new(SyntheticSource::open(machine.topology, events)?)
+        }
         None => {
             let mut source = live(args, sys, machine)?;
             log = source.take_log();
@@ -106,8 +116,13 @@ pub fn open(args: &LiveArgs) -> anyhow::Result<Opened> {
     })
 }
 
+fn kernel_facts() -> KernelFacts {
+    let _raised = privileges::raise(Need::KernelFiles);
+    KernelFacts::read(&KernelRoot::default())
+}
+
 fn live(args: &LiveArgs, sys: SysRoot, machine: Machine) -> anyhow::Result<LiveSource> {
-    let facts = KernelFacts::read(&KernelRoot::default());
+    let facts = kernel_facts();
     let by_process = args.by == By::Process;
     let asked = !machine.selection.asked.is_empty();
     // A map entry for each bio under way: only for devices asked for by name.
@@ -136,6 +151,7 @@ fn live(args: &LiveArgs, sys: SysRoot, machine: Machine) -> anyhow::Result<LiveS
     let Machine {
         overrides,
         selection,
+        mounts,
         ..
     } = machine;
     let read_topology = Box::new(move || {
@@ -159,6 +175,7 @@ fn live(args: &LiveArgs, sys: SysRoot, machine: Machine) -> anyhow::Result<LiveS
         config,
         read_topology,
         pick_detailed,
+        cgroups: CgroupPaths::new(&mounts),
     })?;
     if source.attached().is_empty() {
         bail!("nothing could be attached");

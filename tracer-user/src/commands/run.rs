@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context as _, bail};
 
 use super::{
-    bpf_log, is_closed_pipe,
+    TO_STDOUT, bpf_log, is_closed_pipe,
     live::{self, Format, LiveOptions},
     open,
     probe::{self, ProbeOptions},
@@ -20,6 +20,7 @@ use crate::{
     cli::{Cli, Command, LiveArgs, ProbeArgs},
     facts::KernelRoot,
     plan::Request,
+    privileges::{self, Need},
 };
 
 /// Runs what was typed. A failure is told on standard error, the reason and
@@ -27,9 +28,9 @@ use crate::{
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
-        None => watch(cli.live),
+        None => watch(&cli.live),
         Some(Command::Probe(args)) => probe(&args),
-        Some(Command::Schema) => schema::run(&mut io::stdout().lock()),
+        Some(Command::Schema) => schema::run(&mut io::stdout().lock()).context(TO_STDOUT),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -41,15 +42,18 @@ pub fn run(cli: Cli) -> ExitCode {
     }
 }
 
-fn watch(args: LiveArgs) -> anyhow::Result<()> {
+fn watch(args: &LiveArgs) -> anyhow::Result<()> {
+    if let Err(error) = privileges::keep_needed() {
+        tell(&error.to_string());
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("cannot start the event loop")?;
     // Within the runtime: a source may have descriptors to watch.
     let _guard = runtime.enter();
-    let opened = open::open(&args)?;
-    let format = format(&args)?;
+    let opened = open::open(args)?;
+    let format = format(args)?;
     let on_screen = format == Format::Tui || format == Format::Auto && io::stdout().is_terminal();
     if args.events.is_none() && !on_screen {
         // Whoever starts a workload next can wait for this line.
@@ -92,5 +96,7 @@ fn probe(args: &ProbeArgs) -> anyhow::Result<()> {
         request,
         format: args.format,
     };
-    probe::run(&options, &mut io::stdout().lock())
+    // A capability given by the file may be permitted only.
+    let _raised = privileges::raise(Need::KernelFiles);
+    probe::run(&options, &mut io::stdout().lock()).context(TO_STDOUT)
 }

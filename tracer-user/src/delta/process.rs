@@ -3,7 +3,8 @@
 //! Must not look up a process: what the kernel side noted is all there is.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
     time::Duration,
 };
 
@@ -15,7 +16,10 @@ use super::{
     DeviceFigures,
     rates::{per_second, ratio},
 };
-use crate::{snapshot::Snapshot, units::DevId};
+use crate::{
+    snapshot::{OTHER_COMMANDS, ProcessRow, Snapshot},
+    units::DevId,
+};
 
 /// One process's bios on one device.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,9 +27,13 @@ pub struct ProcessFigures {
     /// The device's kernel name.
     pub device: String,
     pub command: String,
-    pub pid: u32,
+    /// `None` for all of that command that have ended and are not told apart
+    /// any more.
+    pub pid: Option<u32>,
     /// kernfs id of the cgroup that is charged; `None` where not known.
     pub cgroup: Option<u64>,
+    /// Below the cgroup hierarchy; `None` where not known.
+    pub cgroup_path: Option<Arc<str>>,
     pub read: ProcessRead,
     pub write: ProcessWrite,
     /// Neither reads nor writes.
@@ -79,19 +87,15 @@ pub(super) fn processes(
 ) -> Vec<ProcessFigures> {
     let shown: BTreeMap<DevId, &DeviceFigures> =
         devices.iter().map(|device| (device.id, device)).collect();
-    let then: HashMap<(DevId, ProcessKey), &ProcessCells> = before
-        .processes
-        .iter()
-        .map(|row| ((row.device, row.key), &row.cells))
-        .collect();
+    let then = Before::new(before, after);
     let mut figures: Vec<ProcessFigures> = after
         .processes
         .iter()
         .filter_map(|row| {
             let device = shown.get(&row.device)?;
-            let cells = difference(then.get(&(row.device, row.key)).copied(), &row.cells);
+            let cells = row.cells.since(&then.of(row));
             (cells.read_requests + cells.write_requests + cells.other_requests != 0)
-                .then(|| ProcessFigures::new(device, &row.key, &cells, length))
+                .then(|| ProcessFigures::new(device, row, &cells, length))
         })
         .collect();
     figures.sort_by(|a, b| {
@@ -100,6 +104,62 @@ pub(super) fn processes(
             .then_with(|| a.identity().cmp(&b.identity()))
     });
     figures
+}
+
+/// What processes had done at the reading before.
+struct Before<'a> {
+    /// Those with a row of their own.
+    own: HashMap<(DevId, ProcessKey), &'a ProcessCells>,
+    /// By device and command: those that had ended, and those whose row is
+    /// gone since, which means that the ended include them now.
+    ended: HashMap<(DevId, [u8; 16]), ProcessCells>,
+}
+
+impl<'a> Before<'a> {
+    fn new(before: &'a Snapshot, after: &Snapshot) -> Self {
+        let rows = |ended: bool, snapshot: &'a Snapshot| {
+            let rows = snapshot.processes.iter();
+            rows.filter(move |row| row.ended == ended)
+        };
+        let there: HashSet<(DevId, ProcessKey)> = after
+            .processes
+            .iter()
+            .map(|row| (row.device, row.key))
+            .collect();
+        let ended_key = |device, comm| {
+            let key = ProcessKey {
+                comm,
+                ..ProcessKey::default()
+            };
+            there.contains(&(device, key))
+        };
+        let mut ended: HashMap<(DevId, [u8; 16]), ProcessCells> = rows(true, before)
+            .map(|row| ((row.device, row.key.comm), row.cells))
+            .collect();
+        for row in rows(false, before).filter(|row| !there.contains(&(row.device, row.key))) {
+            let comm = if ended_key(row.device, row.key.comm) {
+                row.key.comm
+            } else {
+                OTHER_COMMANDS
+            };
+            let cells = ended.entry((row.device, comm)).or_default();
+            cells.add(&row.cells);
+        }
+        let own = rows(false, before)
+            .map(|row| ((row.device, row.key), &row.cells))
+            .collect();
+        Self { own, ended }
+    }
+
+    fn of(&self, row: &ProcessRow) -> ProcessCells {
+        let (device, key) = (row.device, row.key);
+        let cells = if row.ended {
+            self.ended.get(&(device, key.comm)).copied()
+        } else {
+            self.own.get(&(device, key)).map(|cells| **cells)
+        };
+        cells.unwrap_or_default()
+    }
 }
 
 fn order(process: &ProcessFigures) -> (u64, u64, u64) {
@@ -117,23 +177,25 @@ impl ProcessFigures {
         Some(self.read_bytes_per_second? + self.write_bytes_per_second?)
     }
 
-    fn identity(&self) -> (&str, &str, u32, Option<u64>) {
+    fn identity(&self) -> (&str, &str, Option<u32>, Option<u64>) {
         (&self.device, &self.command, self.pid, self.cgroup)
     }
 
     fn new(
         device: &DeviceFigures,
-        key: &ProcessKey,
+        row: &ProcessRow,
         cells: &ProcessCells,
         length: Duration,
     ) -> Self {
+        let key = &row.key;
         let if_physical = |count: u64| device.geometry.physical_block.map(|_| count);
         let if_stripe = |count: u64| device.geometry.stripe.map(|_| count);
         Self {
             device: device.name.clone(),
             command: command(&key.comm),
-            pid: key.tgid,
+            pid: (!row.ended).then_some(key.tgid),
             cgroup: (key.cgroup != 0).then_some(key.cgroup),
+            cgroup_path: row.cgroup_path.clone(),
             read: ProcessRead {
                 requests: cells.read_requests,
                 bytes: cells.read_bytes,
@@ -172,30 +234,6 @@ fn command(comm: &[u8; 16]) -> String {
         .chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })
         .collect()
-}
-
-fn difference(before: Option<&ProcessCells>, after: &ProcessCells) -> ProcessCells {
-    let before = before.copied().unwrap_or_default();
-    ProcessCells {
-        read_requests: after.read_requests.saturating_sub(before.read_requests),
-        read_bytes: after.read_bytes.saturating_sub(before.read_bytes),
-        read_misaligned: after.read_misaligned.saturating_sub(before.read_misaligned),
-        write_requests: after.write_requests.saturating_sub(before.write_requests),
-        write_bytes: after.write_bytes.saturating_sub(before.write_bytes),
-        write_misaligned: after
-            .write_misaligned
-            .saturating_sub(before.write_misaligned),
-        write_partial_blocks: after
-            .write_partial_blocks
-            .saturating_sub(before.write_partial_blocks),
-        write_partial_stripe: after
-            .write_partial_stripe
-            .saturating_sub(before.write_partial_stripe),
-        write_partial_stripe_bytes: after
-            .write_partial_stripe_bytes
-            .saturating_sub(before.write_partial_stripe_bytes),
-        other_requests: after.other_requests.saturating_sub(before.other_requests),
-    }
 }
 
 #[cfg(test)]

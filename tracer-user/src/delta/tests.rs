@@ -1,11 +1,12 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tracer_ebpf::{bins::latency_bin_le_ns, cells};
+use tracer_ebpf::{abi::ProcessKey, bins::latency_bin_le_ns, cells};
 
 use super::*;
 use crate::{
     report::testing::{Bench, busy_bench, find, raid_topology},
+    snapshot::OTHER_COMMANDS,
     units::Bytes,
 };
 
@@ -153,12 +154,51 @@ fn who_wrote() {
     let first = &processes[0];
     assert_eq!(
         (first.command.as_str(), first.pid, first.cgroup),
-        ("postgres", 42, Some(4711))
+        ("postgres", Some(42), Some(4711))
     );
     assert_eq!(first.write.partial_stripe, None);
     let second = &processes[1];
     assert_eq!((second.device.as_str(), second.cgroup), ("sda1", None));
     assert_eq!(second.misaligned_write_share, Some(1.0));
+}
+
+/// A process's row goes, the row of the ended grows by it: nothing is counted
+/// twice, and nothing falls.
+#[test]
+fn who_wrote_and_has_ended() {
+    let mut bench = busy_bench();
+    let mut meter = meter_of(&bench, true);
+    let writes = |interval: &Interval| {
+        let mut list: Vec<(String, Option<u32>, u64)> = Vec::new();
+        for process in interval.processes.as_ref().unwrap() {
+            list.push((process.command.clone(), process.pid, process.write.requests));
+        }
+        list
+    };
+    let first = writes(&meter.interval(bench.snapshot.clone()));
+    let gone = bench.snapshot.processes.remove(0);
+    let all: u64 = first.iter().map(|(_, _, writes)| writes).sum();
+    let mut ended = gone.clone();
+    ended.ended = true;
+    ended.key = ProcessKey {
+        comm: gone.key.comm,
+        ..ProcessKey::default()
+    };
+    bench.snapshot.processes.push(ended);
+    assert_eq!(writes(&meter.interval(bench.snapshot.clone())), []);
+
+    let summary = writes(&meter.summary());
+    assert_eq!(
+        summary.iter().map(|(_, _, writes)| writes).sum::<u64>(),
+        all
+    );
+    let writes_of_it = gone.cells.write_requests;
+    assert!(summary.contains(&("postgres".to_owned(), None, writes_of_it)));
+
+    // Summed up with other commands, as when there are too many of them.
+    bench.snapshot.processes.last_mut().unwrap().key.comm = OTHER_COMMANDS;
+    let summary = writes(&meter_of(&bench, true).interval(bench.snapshot.clone()));
+    assert!(summary.contains(&("(others)".to_owned(), None, writes_of_it)));
 }
 
 fn parts_add_up(device: &DeviceFigures) {

@@ -10,12 +10,12 @@ use crate::facts::{Absence, KernelFacts, Privileges};
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlanError {
     #[error(
-        "loading eBPF programs needs {}, which this user does not have: run as root, or give \
-         them to the program (`setcap {}+ep`, or AmbientCapabilities= in a systemd unit)",
+        "loading eBPF programs needs {}, which this {} does not have: {}",
         missing.join(" and "),
-        missing.join(",").to_lowercase()
+        if *uid == 0 { "root" } else { "user" },
+        privilege_remedy(*uid)
     )]
-    Privilege { missing: Vec<String> },
+    Privilege { missing: Vec<String>, uid: u32 },
     #[error(
         "this kernel has no tracepoint {event}: it is built without block tracing \
          (CONFIG_BLK_DEV_IO_TRACE or another option that selects CONFIG_TRACEPOINTS)"
@@ -27,14 +27,12 @@ pub enum PlanError {
         reasons: String,
         remedy: String,
     },
-    #[error(
-        "--attach {kind} cannot be done for {event}: {reasons}. Leave --attach out to let iotrace \
-         take what works"
-    )]
+    #[error("--attach {kind} cannot be done for {event}: {reasons}. {remedy}")]
     Forced {
         event: Event,
         kind: Kind,
         reasons: String,
+        remedy: String,
     },
 }
 
@@ -50,11 +48,24 @@ pub(super) fn check(
             return Err(no_way(facts, plan, forced));
         }
     }
-    let missing = facts.privileges.found().map(lacking).unwrap_or_default();
+    let Some(privileges) = facts.privileges.found() else {
+        return Ok(());
+    };
+    let (missing, uid) = (lacking(privileges), privileges.uid);
     if missing.is_empty() {
         Ok(())
     } else {
-        Err(PlanError::Privilege { missing })
+        Err(PlanError::Privilege { missing, uid })
+    }
+}
+
+/// Root without capabilities is in a container, as a rule.
+const fn privilege_remedy(uid: u32) -> &'static str {
+    if uid == 0 {
+        "add them to the container (`--cap-add BPF --cap-add PERFMON`)"
+    } else {
+        "run as root, or give the program both (`setcap cap_bpf,cap_perfmon+ep`, or \
+         AmbientCapabilities= in a systemd unit)"
     }
 }
 
@@ -75,6 +86,7 @@ fn no_way(facts: &KernelFacts, plan: &EventPlan, forced: Option<Kind>) -> PlanEr
             event,
             kind,
             reasons,
+            remedy: forced_remedy(facts, kind),
         },
         None => PlanError::NoWay {
             event,
@@ -96,19 +108,31 @@ fn has_no_tracepoint(facts: &KernelFacts, event: Event) -> bool {
         && !tracefs.refused.contains_key(name)
 }
 
+fn forced_remedy(facts: &KernelFacts, kind: Kind) -> String {
+    let leave = "eave --attach out to let iotrace take what works";
+    match tracefs_remedy(facts) {
+        Some(tracefs) if kind == Kind::Tracepoint => format!("Either {tracefs}, or l{leave}"),
+        _ => format!("L{leave}"),
+    }
+}
+
+fn tracefs_remedy(facts: &KernelFacts) -> Option<String> {
+    match facts.tracefs.missing()? {
+        Absence::NotMounted { path } | Absence::NotThere { path } => Some(format!(
+            "mount tracefs (`mount -t tracefs nodev {}`)",
+            path.display()
+        )),
+        Absence::NotPermitted { .. } => {
+            Some("let this user read tracefs (root, or CAP_DAC_READ_SEARCH)".to_owned())
+        }
+        Absence::Unreadable { .. } | Absence::Malformed { .. } => None,
+    }
+}
+
 fn remedy(facts: &KernelFacts) -> String {
-    let tracefs = match facts.tracefs.missing() {
-        Some(Absence::NotMounted { path } | Absence::NotThere { path }) => {
-            format!(
-                "mount tracefs (`mount -t tracefs nodev {}`)",
-                path.display()
-            )
-        }
-        Some(Absence::NotPermitted { .. }) => {
-            "let this user read tracefs (root, or CAP_DAC_READ_SEARCH)".to_owned()
-        }
-        _ => "send the output of `iotrace probe --format json` to iotrace's authors".to_owned(),
-    };
+    let tracefs = tracefs_remedy(facts).unwrap_or_else(|| {
+        "send the output of `iotrace probe --format json` to iotrace's authors".to_owned()
+    });
     if facts.btf.missing().is_some() {
         format!("Use a kernel built with CONFIG_DEBUG_INFO_BTF, or {tracefs}")
     } else {

@@ -149,11 +149,15 @@ const AGAINST: [&str; 5] = [
 struct Process<'a> {
     device: &'a str,
     command: &'a str,
-    /// Of the process, not of its thread.
-    pid: u32,
+    /// Of the process, not of its thread. null: several of that command that
+    /// have ended and are not told apart any more.
+    pid: Option<u32>,
     /// kernfs id (inode number) of the cgroup that is charged. null: not
     /// known.
     cgroup: Option<u64>,
+    /// Below the cgroup hierarchy, as in /system.slice/cron.service. For
+    /// write-back that is who wrote. null: not known, or gone by then.
+    cgroup_path: Option<&'a str>,
     read: ProcessRead,
     write: ProcessWrite,
     /// Bios that neither read nor write.
@@ -296,6 +300,7 @@ impl<'a> From<&'a ProcessFigures> for Process<'a> {
             command: &figures.command,
             pid: figures.pid,
             cgroup: figures.cgroup,
+            cgroup_path: figures.cgroup_path.as_deref(),
             read: figures.read,
             write: figures.write,
             other_requests: figures.other_requests,

@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     Report,
-    columns::{self, DEVICE, DEVICE_WIDE, DEVICE_WIDTH, PROCESS, WIDE},
+    columns::{self, DEVICE, DEVICE_WIDE, DEVICE_WIDTH, PROCESS, PROCESS_DEVICE_WIDTH, WIDE},
     explain::{self, Weight},
     format::{amount, count, counted, cut, fill, milliseconds, seconds, size, wrap},
 };
@@ -308,13 +308,11 @@ fn process_table(processes: &[ProcessFigures]) -> String {
         columns::headings(&PROCESS)
     );
     for process in processes.iter().take(PROCESSES_SHOWN) {
-        text.push_str(&process_head(
-            &process.device,
-            &process.command,
-            &process.pid.to_string(),
-        ));
-        text.push_str(&columns::cells(&PROCESS, process));
+        text.push_str(&process_row(process));
         text.push('\n');
+        if let Some(on_behalf) = on_behalf(process) {
+            let _ = writeln!(text, "{on_behalf}");
+        }
     }
     if processes.len() > PROCESSES_SHOWN {
         let more = processes.len() - PROCESSES_SHOWN;
@@ -323,10 +321,27 @@ fn process_table(processes: &[ProcessFigures]) -> String {
     text
 }
 
+/// A process in one line.
+#[must_use]
+pub(super) fn process_row(process: &ProcessFigures) -> String {
+    let pid = process
+        .pid
+        .map_or_else(|| "ended".to_owned(), |pid| pid.to_string());
+    process_head(&process.device, &process.command, &pid) + &columns::cells(&PROCESS, process)
+}
+
+/// Whom a kernel thread works for, as far as the control group tells.
+#[must_use]
+pub(super) fn on_behalf(process: &ProcessFigures) -> Option<String> {
+    let path = process.cgroup_path.as_deref()?;
+    let kernel_thread = process.command.starts_with("kworker/");
+    kernel_thread.then(|| format!("{:PROCESS_DEVICE_WIDTH$} for {path}", ""))
+}
+
 /// The first columns of a process.
 #[must_use]
 pub(super) fn process_head(device: &str, command: &str, pid: &str) -> String {
-    use columns::{COMMAND_WIDTH, PID_WIDTH, PROCESS_DEVICE_WIDTH};
+    use columns::{COMMAND_WIDTH, PID_WIDTH};
     format!(
         "{:<PROCESS_DEVICE_WIDTH$} {:<COMMAND_WIDTH$} {pid:>PID_WIDTH$}",
         cut(device, PROCESS_DEVICE_WIDTH),

@@ -44,3 +44,22 @@ fn nothing_happened() {
     let text = String::from_utf8(out).unwrap();
     assert!(text.contains("No IO reached any device"), "{text}");
 }
+
+#[test]
+fn for_whom_a_kernel_thread_wrote() {
+    let mut bench = busy_bench();
+    let row = &mut bench.snapshot.processes[0];
+    row.key.comm = *b"kworker/u8:1-flu";
+    row.cgroup_path = Some("/system.slice/postgresql.service".into());
+    let first = Bench::new(raid_topology()).snapshot;
+    let mut meter = Meter::new(first, Vec::new(), true);
+    meter.devices(&bench.topology);
+    let interval = meter.interval(bench.snapshot);
+    let text = process_table(&interval.processes.unwrap());
+    let mut lines = text.lines().skip_while(|line| !line.contains("kworker"));
+    assert!(lines.next().is_some());
+    assert_eq!(
+        lines.next().map(str::trim),
+        Some("for /system.slice/postgresql.service")
+    );
+}

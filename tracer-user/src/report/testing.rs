@@ -225,6 +225,8 @@ impl Bench {
                 comm,
             },
             cells,
+            cgroup_path: None,
+            ended: false,
         });
     }
 }

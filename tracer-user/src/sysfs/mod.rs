@@ -7,6 +7,7 @@
 //! [`device`]; [`mod@derive`] fills in what follows from it, by the pure functions
 //! of [`geometry`], [`start`] and `notes`.
 
+pub mod cgroups;
 pub mod derive;
 pub mod device;
 pub mod geometry;

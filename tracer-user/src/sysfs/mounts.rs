@@ -24,6 +24,8 @@ pub struct Mount {
     pub fs_type: String,
     /// What was mounted, as in `/dev/md127`; whatever the file system says.
     pub source: String,
+    /// The file system's own, as in `rw,blkio`.
+    pub options: String,
 }
 
 impl Mounts {
@@ -40,6 +42,10 @@ impl Mounts {
     #[must_use]
     pub fn parse(mountinfo: &str) -> Self {
         Self(mountinfo.lines().filter_map(parse_line).collect())
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Mount> {
+        self.0.iter()
     }
 
     /// What is mounted exactly at `point`.
@@ -68,6 +74,7 @@ fn parse_line(line: &str) -> Option<Mount> {
         point: PathBuf::from(point),
         fs_type: fs.next()?.to_owned(),
         source: unescape(fs.next()?),
+        options: fs.next().unwrap_or_default().to_owned(),
     })
 }
 

@@ -32,4 +32,5 @@ mod harness;
 mod mapped;
 mod oracle;
 mod partitions;
+mod processes;
 mod refused;

@@ -51,13 +51,13 @@ pub fn build_static_tests() -> Result<Vec<Executable>> {
     Ok(tests)
 }
 
-/// Cargo for a release build with no shared library. The target is named
+/// Cargo for a build with no shared library. The target is named
 /// although it is the host's: only then do the flags leave build scripts and
 /// procedural macros alone, which must be shared libraries.
 fn static_cargo(subcommand: &str) -> Result<Command> {
     let mut command = cargo::cargo()?;
     command
-        .args([subcommand, "--release", "--target"])
+        .args([subcommand, "--profile=guest", "--target"])
         .arg(format!("{}-unknown-linux-gnu", std::env::consts::ARCH))
         .arg("--target-dir")
         .arg(workspace::target_dir()?.join("static"))

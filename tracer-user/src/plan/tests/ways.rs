@@ -216,7 +216,7 @@ fn missing_capabilities_are_named() {
     let missing = |capabilities: &[&str]| {
         let facts = with_capabilities(kernel("6.18"), capabilities);
         match ProbePlan::new(&facts, &Request::default()).check() {
-            Err(PlanError::Privilege { missing }) => missing,
+            Err(PlanError::Privilege { missing, .. }) => missing,
             other => other.map(|()| Vec::new()).unwrap(),
         }
     };

@@ -86,14 +86,14 @@ pub(super) fn processes(
             "Processes are not counted in this run: start it with --by process",
         )),
         Some([]) => lines.push(Line::from("No process queued any IO to these devices")),
-        Some(processes) => lines.extend(processes.iter().skip(top).map(|process| {
-            let pid = process.pid.to_string();
-            let head = plain::process_head(&process.device, &process.command, &pid);
+        Some(processes) => lines.extend(processes.iter().skip(top).flat_map(|process| {
             let costly = process
                 .misaligned_write_share
                 .is_some_and(|share| share > 0.0);
             let style = if costly { theme.cost } else { theme.plain };
-            Line::styled(head + &columns::cells(&PROCESS, process), style)
+            let row = Line::styled(plain::process_row(process), style);
+            let for_whom = plain::on_behalf(process).map(Line::from);
+            [row].into_iter().chain(for_whom)
         })),
     }
     // The last lines say what the table is; a list that long hides them.

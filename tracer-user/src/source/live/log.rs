@@ -18,10 +18,14 @@ use aya::{
 };
 use aya_log::EbpfLogger;
 use log::{Log, Metadata, Record};
-use tracer_ebpf::abi::log_line;
+use tracer_ebpf::log_line::{self, Word};
 
 use super::maps::{MapsError, take};
-use crate::{plan::Event, units::DevId};
+use crate::{
+    plan::Event,
+    privileges::{Need, raise},
+    units::DevId,
+};
 
 /// The ring buffer, by the name that aya-log gives it.
 pub(super) const LINES_MAP: &str = "AYA_LOGS";
@@ -62,6 +66,7 @@ impl BpfLog {
     /// say how many were written.
     #[must_use]
     pub fn dropped(&self) -> Option<u64> {
+        let _raised = raise(Need::Maps);
         let written: u64 = self.written.get(&0, 0).ok()?.iter().sum();
         Some(written.saturating_sub(self.shown.load(Ordering::Relaxed)))
     }
@@ -98,27 +103,27 @@ fn in_words(line: &str) -> Option<String> {
         .split(' ')
         .map(|number| number.parse().ok())
         .collect::<Option<_>>()?;
-    let numbers: [u64; log_line::NUMBERS] = numbers.try_into().ok()?;
-    let [event, dev, op, start, len, physical, chunk, stripe] = numbers;
-    let event = event_name(u32::try_from(event).ok()?)?;
-    if dev == 0 && len == 0 {
+    let [word, start, len] = numbers.try_into().ok()?;
+    let word = Word::unpack(word);
+    let event = event_name(word.event)?;
+    if word.dev == 0 && len == 0 {
         return Some(event.to_owned());
     }
-    let word = |words: &[&'static str], number: u64| {
-        let index = usize::try_from(number).unwrap_or(usize::MAX);
-        words.get(index).copied().unwrap_or("?")
+    let name = |names: &[&'static str], number: u8| {
+        let name = names.get(usize::from(number));
+        name.copied().unwrap_or("?")
     };
     Some(format!(
         "{event} {} {} {start}+{len} {}{}{}",
-        DevId::from_kernel(u32::try_from(dev).ok()?),
-        word(&OPERATIONS, op),
-        word(&PHYSICAL, physical),
-        word(&CHUNK, chunk),
-        word(&STRIPE, stripe),
+        DevId::from_kernel(word.dev),
+        name(&OPERATIONS, word.op),
+        name(&PHYSICAL, word.physical),
+        name(&CHUNK, word.chunk),
+        name(&STRIPE, word.stripe),
     ))
 }
 
-fn event_name(event: u32) -> Option<&'static str> {
+fn event_name(event: u8) -> Option<&'static str> {
     let event = match event {
         log_line::RQ_ISSUE => Event::BlockRqIssue,
         log_line::RQ_REQUEUE => Event::BlockRqRequeue,
@@ -154,7 +159,7 @@ const STRIPE: [&str; 4] = ["", " stripe:full", " stripe:mixed", " stripe:partial
 #[cfg(test)]
 mod tests {
     use tracer_ebpf::{
-        classify::{Chunk, Physical, Stripe},
+        classify::{Geometry, classify},
         op::Op,
     };
 
@@ -162,45 +167,32 @@ mod tests {
 
     #[test]
     fn numbers_in_words() {
-        let dev = (8u32 << 20) + 1;
-        let line = |event, op: Op, physical: Physical, chunk: Chunk, stripe: Stripe| {
-            in_words(&format!(
-                "{event} {dev} {} 1024 4096 {} {} {}",
-                op as u8,
-                physical.index(),
-                chunk.index(),
-                stripe.index()
-            ))
+        let geometry = Geometry {
+            physical_bytes: 4096,
+            chunk_bytes: 2048,
+            stripe_bytes: 65536,
+            ..Geometry::default()
+        };
+        let line = |event, op, start: u64, len: u64| {
+            let class = classify(start, len, &geometry);
+            let word = Word::new(event, op, &class, (8 << 20) + 1).pack();
+            in_words(&format!("{word} {start} {len}"))
         };
         assert_eq!(
-            line(
-                log_line::RQ_ISSUE,
-                Op::Write,
-                Physical::OffGrid,
-                Chunk::Crossing,
-                Stripe::Partial
-            )
-            .as_deref(),
+            line(log_line::RQ_ISSUE, Op::Write, 1024, 4096).as_deref(),
             Some("block_rq_issue 8:1 write 1024+4096 off_grid chunk:crossing stripe:partial")
         );
         assert_eq!(
-            line(
-                log_line::BIO_QUEUE,
-                Op::NotTold,
-                Physical::Unknown,
-                Chunk::None,
-                Stripe::None
-            )
-            .as_deref(),
-            Some("block_bio_queue 8:1 not_told 1024+4096 unknown")
+            line(log_line::BIO_QUEUE, Op::NotTold, 0, 65536).as_deref(),
+            Some("block_bio_queue 8:1 not_told 0+65536 aligned chunk:aligned stripe:full")
         );
     }
 
     #[test]
     fn an_event_that_tells_nothing_is_its_name() {
-        let line = format!("{} 0 9 0 0 0 0 0", log_line::BIO_COMPLETE);
+        let line = format!("{} 0 0", log_line::BIO_COMPLETE);
         assert_eq!(in_words(&line).as_deref(), Some("block_bio_complete"));
-        for garbage in ["", "1 2 3", "77 1 1 1 1 1 1 1", "a b c d e f g h"] {
+        for garbage in ["", "1 2", "1 2 3 4", "15 1 1", "a b c"] {
             assert_eq!(in_words(garbage), None, "{garbage}");
         }
     }

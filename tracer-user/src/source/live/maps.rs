@@ -275,6 +275,18 @@ impl Maps {
             .collect()
     }
 
+    /// What a process has done, if it has an entry.
+    pub(super) fn process(&self, key: &ProcessKey) -> Result<Option<ProcessCells>, MapsError> {
+        match self.processes.get(&Shared(*key), 0) {
+            Ok(cells) => Ok(Some(cells.0)),
+            Err(MapError::KeyNotFound) => Ok(None),
+            Err(source) => Err(MapsError::Map {
+                name: "PROCESSES",
+                source,
+            }),
+        }
+    }
+
     pub(super) fn remove_process(&mut self, key: &ProcessKey) -> Result<(), MapsError> {
         match self.processes.remove(&Shared(*key)) {
             Ok(()) | Err(MapError::KeyNotFound) => Ok(()),

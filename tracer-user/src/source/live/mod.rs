@@ -10,6 +10,7 @@ mod log;
 mod maps;
 mod object;
 mod place;
+mod processes;
 mod read;
 pub mod shapes;
 mod slots;
@@ -28,12 +29,14 @@ pub use log::{BpfLog, LogError};
 pub use maps::MapsError;
 pub use object::{ObjectError, Sizes};
 
-use self::{maps::Maps, slots::Slots};
+use self::{maps::Maps, processes::Processes, slots::Slots};
 use crate::{
     plan::{Event, Kind, ProbePlan},
+    privileges::{self, Need, raise},
     snapshot::Snapshot,
     source::Source,
     sysfs::{
+        cgroups::CgroupPaths,
         device::{Device, Topology},
         uevent::UeventListener,
     },
@@ -52,6 +55,8 @@ pub struct LiveOptions {
     pub config: Config,
     pub read_topology: ReadTopology,
     pub pick_detailed: PickDetailed,
+    /// Finds the control groups that processes belong to.
+    pub cgroups: CgroupPaths,
 }
 
 /// Counters of the running kernel. Dropping it detaches every program.
@@ -63,7 +68,8 @@ pub struct LiveSource {
     missing: Vec<AttachError>,
     log: Option<BpfLog>,
     plan: ProbePlan,
-    by_process: bool,
+    /// With `--by process`.
+    processes: Option<Processes>,
     topology: Topology,
     read_topology: ReadTopology,
     pick_detailed: PickDetailed,
@@ -100,11 +106,13 @@ impl LiveSource {
             config,
             mut read_topology,
             pick_detailed,
+            cgroups,
         } = options;
         // Listening before looking: nothing that changes in between is missed.
         let uevents = UeventListener::new().ok();
         let topology = read_topology().map_err(LiveError::Topology)?;
         let wanted = pick_detailed(&topology);
+        let _raised = raise(Need::Programs);
         let cpus = aya::util::nr_cpus().unwrap_or(1);
         let sizes = Sizes::new(
             topology.devices.len(),
@@ -118,6 +126,8 @@ impl LiveSource {
             .transpose()?;
         let mut slots = Slots::new(&mut maps, sizes.slots, sizes.details)?;
         slots.follow(&mut maps, &topology, wanted.as_ref())?;
+        let processes =
+            (config.by_process != 0).then(|| Processes::new(object::PROCESS_CAPACITY, cgroups));
         let mut source = Self {
             ebpf,
             maps,
@@ -126,7 +136,7 @@ impl LiveSource {
             missing: Vec::new(),
             log,
             plan,
-            by_process: config.by_process != 0,
+            processes,
             topology,
             read_topology,
             pick_detailed,
@@ -136,6 +146,7 @@ impl LiveSource {
         };
         source.attach_planned()?;
         source.started = Instant::now();
+        privileges::started();
         Ok(source)
     }
 
@@ -167,6 +178,7 @@ impl LiveSource {
     }
 
     fn attach(&mut self, event: Event, kinds: &[Kind]) -> Result<(), LiveError> {
+        let _raised = raise(Need::Programs);
         match attach::attach(&mut self.ebpf, event, kinds) {
             Ok(attached) => self.attached.push(attached),
             Err(error) if event.is_mandatory() => return Err(error.into()),
@@ -195,6 +207,7 @@ impl LiveSource {
 
 impl Source for LiveSource {
     fn snapshot(&mut self) -> anyhow::Result<Snapshot> {
+        let _raised = raise(Need::Maps);
         read::snapshot(self)
     }
 
@@ -205,6 +218,7 @@ impl Source for LiveSource {
         };
         let topology = (self.read_topology)()?;
         let changed = topology != self.topology;
+        let _raised = raise(Need::Maps);
         let made = self.slots.made_since(&self.maps)?;
         if told || changed || made || self.looked_again {
             self.topology = topology;

@@ -10,11 +10,12 @@ use tracer_ebpf::{
 };
 
 use super::{log, maps::Shared, slots};
+use crate::privileges;
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/iotrace.bpf.o"));
 
 /// Processes that `--by process` can tell apart on all devices together.
-const PROCESS_CAPACITY: u32 = 16_384;
+pub(super) const PROCESS_CAPACITY: u32 = 16_384;
 /// Bios that can be under way on the bio-based devices asked for.
 const BIO_START_CAPACITY: u32 = 65_536;
 /// Bytes of lines of `--bpf-log` that may wait to be read.
@@ -59,8 +60,52 @@ impl Sizes {
 pub enum ObjectError {
     #[error("this iotrace was built without its eBPF programs: build it with `cargo xtask build`")]
     NotEmbedded,
+    #[error("the kernel refuses to make eBPF maps ({0}): {1}")]
+    Refused(aya::EbpfError, Refused),
     #[error("loading the eBPF object's maps: {0}")]
-    Load(#[from] aya::EbpfError),
+    Load(aya::EbpfError),
+}
+
+/// What may lie behind an EPERM though the capabilities are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error(
+        "before Linux 5.11 they count as locked memory, and RLIMIT_MEMLOCK is {} KiB: raise it \
+         (`ulimit -l unlimited`, or LimitMEMLOCK=infinity in a systemd unit), or add \
+         CAP_SYS_RESOURCE; and CAP_BPF and CAP_PERFMON do not count inside a user namespace \
+         (`unshare --user`, a rootless container): run outside of it",
+        .limit_bytes / 1024
+    )]
+    MemoryLock { limit_bytes: u64 },
+    #[error(
+        "CAP_BPF and CAP_PERFMON do not count inside a user namespace (`unshare --user`, a \
+         rootless container), and a security module may deny them: run outside of it"
+    )]
+    Elsewhere,
+}
+
+impl From<aya::EbpfError> for ObjectError {
+    fn from(error: aya::EbpfError) -> Self {
+        if !is_not_permitted(&error) {
+            return Self::Load(error);
+        }
+        let refused = match privileges::memory_lock_bytes() {
+            Some(limit_bytes) => Refused::MemoryLock { limit_bytes },
+            None => Refused::Elsewhere,
+        };
+        Self::Refused(error, refused)
+    }
+}
+
+fn is_not_permitted(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(io) = error.downcast_ref::<std::io::Error>() {
+            return io.kind() == std::io::ErrorKind::PermissionDenied;
+        }
+        next = error.source();
+    }
+    false
 }
 
 /// Creates the maps, with the globals frozen. No program is loaded yet.
@@ -72,10 +117,12 @@ pub(super) fn open(layout: &Layout, config: &Config, sizes: Sizes) -> Result<Ebp
         return Err(ObjectError::NotEmbedded);
     }
     let (layout, config) = (Shared(*layout), Shared(*config));
+    let log_level: u8 = if config.0.log != 0 { u8::MAX } else { 0 };
     let mut loader = EbpfLoader::new();
     loader
         .override_global(LAYOUT_SYMBOL, GlobalData::from(&layout), true)
         .override_global(CONFIG_SYMBOL, GlobalData::from(&config), true)
+        .override_global(aya_log::LEVEL, GlobalData::from(&log_level), true)
         .map_max_entries("DEVICES", sizes.slots)
         .map_max_entries("FREE_SLOTS", sizes.slots)
         .map_max_entries("OWNERS", sizes.slots)
@@ -109,6 +156,9 @@ pub(super) fn open(layout: &Layout, config: &Config, sizes: Sizes) -> Result<Ebp
                 NO_LOG_BUFFER_BYTES
             },
         );
+    // Before 5.11 maps and programs count as locked memory; later kernels do
+    // not look at the limit.
+    privileges::raise_memory_lock();
     Ok(loader.load(OBJECT)?)
 }
 

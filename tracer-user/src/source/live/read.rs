@@ -7,18 +7,18 @@ use std::{collections::BTreeMap, time::Instant};
 use super::{Attached, LiveSource, MapsError, attach, counted::Counted, maps::Maps, slots::Slots};
 use crate::{
     plan::Kind,
-    snapshot::{Lost, ProcessRow, Row, RowKey, Snapshot, Unknown},
+    privileges::{Need, raise},
+    snapshot::{Lost, Row, RowKey, Snapshot, Unknown},
 };
 use jiff::Timestamp;
 
 /// One reading of everything.
-pub(super) fn snapshot(source: &LiveSource) -> anyhow::Result<Snapshot> {
+pub(super) fn snapshot(source: &mut LiveSource) -> anyhow::Result<Snapshot> {
     let unknown = unknown(&source.attached);
     let rows = rows(&source.maps, &source.slots, unknown)?;
-    let processes = if !source.by_process {
-        Vec::new()
-    } else {
-        processes(&source.maps, &source.slots)?
+    let processes = match &mut source.processes {
+        Some(processes) => processes.read(&mut source.maps, &mut source.slots)?,
+        None => Vec::new(),
     };
     Ok(Snapshot {
         time: Timestamp::now(),
@@ -48,19 +48,6 @@ fn rows(maps: &Maps, slots: &Slots, unknown: Unknown) -> Result<BTreeMap<RowKey,
         .collect())
 }
 
-fn processes(maps: &Maps, slots: &Slots) -> Result<Vec<ProcessRow>, MapsError> {
-    let rows = maps.processes()?.into_iter();
-    Ok(rows
-        .filter_map(|(key, cells)| {
-            Some(ProcessRow {
-                device: slots.device_of(key.slot)?,
-                key,
-                cells,
-            })
-        })
-        .collect())
-}
-
 /// What the ways of attaching cannot tell.
 fn unknown(attached: &[Attached]) -> Unknown {
     let classic = attached
@@ -75,6 +62,7 @@ fn unknown(attached: &[Attached]) -> Unknown {
 }
 
 fn lost(source: &LiveSource) -> Result<Lost, MapsError> {
+    let _raised = raise(Need::KernelFiles);
     let mut by_recursion = Some(0);
     for attached in &source.attached {
         // A classic tracepoint's program is skipped without a count

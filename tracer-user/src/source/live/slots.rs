@@ -16,6 +16,7 @@ use super::{
     counted::Counted,
     maps::{Maps, MapsError},
     place,
+    processes::Entry,
 };
 use crate::{
     snapshot::RowKey,
@@ -36,6 +37,8 @@ pub(super) struct Slots {
     free_details: Vec<u32>,
     slots_made: u64,
     pub(super) retired: BTreeMap<RowKey, Counted>,
+    /// What processes did in slots that were freed.
+    freed_processes: Vec<(DevId, Entry)>,
 }
 
 /// A slot in use.
@@ -81,6 +84,7 @@ impl Slots {
             free_details: (0..details).rev().collect(),
             slots_made: 0,
             retired: BTreeMap::new(),
+            freed_processes: Vec::new(),
         })
     }
 
@@ -94,6 +98,11 @@ impl Slots {
     /// The device that a slot belongs to.
     pub(super) fn device_of(&self, slot: u32) -> Option<DevId> {
         self.assigned.get(&slot).map(|assigned| assigned.key.device)
+    }
+
+    /// What processes did in slots that were freed since the last call.
+    pub(super) fn take_freed_processes(&mut self) -> Vec<(DevId, Entry)> {
+        std::mem::take(&mut self.freed_processes)
     }
 
     /// The programs have made slots that have not been looked up yet.
@@ -382,6 +391,7 @@ impl Slots {
         if current {
             maps.remove_device(assigned.owner.dev)?;
         }
+        self.free_processes(maps, slot, assigned.key.device)?;
         let cells = maps.cells(slot)?;
         let detail = assigned
             .detail
@@ -399,6 +409,22 @@ impl Slots {
             self.free_details.push(index);
         }
         maps.push_free(slot)
+    }
+
+    /// Takes the processes' entries of a slot, before it is another device's.
+    fn free_processes(
+        &mut self,
+        maps: &mut Maps,
+        slot: u32,
+        device: DevId,
+    ) -> Result<(), MapsError> {
+        for entry in maps.processes()? {
+            if entry.0.slot == slot {
+                maps.remove_process(&entry.0)?;
+                self.freed_processes.push((device, entry));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -102,7 +102,7 @@ impl Drop for Lab {
     }
 }
 
-fn mount_if_missing(kind: &str, at: &str) {
+pub(crate) fn mount_if_missing(kind: &str, at: &str) {
     let mounts = fs::read_to_string("/proc/self/mounts").expect("/proc/self/mounts");
     let there = mounts
         .lines()
