@@ -84,6 +84,8 @@ pub fn decode_rwbs(first: u8, second: u8) -> Op {
     let letter = if first == b'F' { second } else { first };
     match letter {
         b'R' => Op::Read,
+        // Write zeroes, in kernels that have a letter for it (seen on 7.2).
+        b'W' if first == b'W' && second == b'Z' => Op::NotTold,
         b'W' => Op::Write,
         b'D' if (if first == b'F' { 0 } else { second }) == b'E' => Op::SecureErase,
         b'D' => Op::Discard,
@@ -105,6 +107,7 @@ mod tests {
             ("RA", Op::Read),
             ("WS", Op::Write),
             ("FWFS", Op::Write),
+            ("WZS", Op::NotTold),
             ("FF", Op::Flush),
             ("F", Op::Flush),
             ("FS", Op::Flush),

@@ -45,7 +45,7 @@ fn raid6_of_nine_disks() {
         Fio::mixed(&device, 127).run(&lab);
         Fio::mixed(&device, 61)
             .set("rw=write")
-            .set("bssplit=448k/50:64k/50")
+            .set("bssplit=448k/40:64k/30:960k/30")
             .set("size=24m")
             .run(&lab);
         array.wait_until_idle();

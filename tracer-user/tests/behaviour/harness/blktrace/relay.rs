@@ -4,6 +4,7 @@
 use std::{
     ffi::c_char,
     fs::{self, File},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -11,6 +12,7 @@ use crate::harness::{device::Device, ioctl, lab::Lab};
 
 // linux/fs.h
 const BLKTRACESETUP: libc::Ioctl = 0xc048_1273;
+const BLKTRACESETUP2: libc::Ioctl = 0xc0c0_128e;
 const BLKTRACESTART: libc::Ioctl = 0x1274;
 const BLKTRACESTOP: libc::Ioctl = 0x1275;
 const BLKTRACETEARDOWN: libc::Ioctl = 0x1276;
@@ -33,8 +35,26 @@ struct Setup {
 
 const _: () = assert!(size_of::<Setup>() == 72);
 
+/// `struct blk_user_trace_setup2`.
+#[repr(C)]
+struct Setup2 {
+    name: [c_char; 64],
+    act_mask: u64,
+    buf_size: u32,
+    buf_nr: u32,
+    start_lba: u64,
+    end_lba: u64,
+    pid: u32,
+    flags: u32,
+    reserved: [u64; 11],
+}
+
+const _: () = assert!(size_of::<Setup2>() == 192);
+
 pub(crate) struct Relay {
     disk: File,
+    /// The records have version 8.
+    wide: bool,
     name: String,
     /// Where the kernel puts the records, a file for each CPU.
     records: PathBuf,
@@ -43,19 +63,14 @@ pub(crate) struct Relay {
 impl Relay {
     pub(super) fn start(disk: &Device) -> Self {
         let node = File::open(disk.node()).expect("the traced disk");
-        let mut setup = Setup {
-            name: [0; 32],
-            act_mask: u16::MAX,
-            buf_size: BUFFER_BYTES,
-            buf_nr: BUFFERS,
-            start_lba: 0,
-            end_lba: u64::MAX,
-            pid: 0,
-        };
-        ioctl::record(&node, BLKTRACESETUP, &mut setup).expect("BLKTRACESETUP");
+        let wide = set_up_wide(&node).is_ok();
+        if !wide {
+            set_up(&node).expect("BLKTRACESETUP");
+        }
         ioctl::number(&node, BLKTRACESTART, 0).expect("BLKTRACESTART");
         Self {
             disk: node,
+            wide,
             name: disk.name().to_owned(),
             records: Path::new("/sys/kernel/debug/block").join(disk.name()),
         }
@@ -93,13 +108,70 @@ impl Relay {
                 assert!(cpu > 0, "no records in {}", self.records.display());
                 break;
             }
-            let records = fs::read(from).expect("the records of a CPU");
+            let mut records = fs::read(from).expect("the records of a CPU");
+            if self.wide {
+                records = narrow(&records);
+            }
             found += super::count(&records);
             let to = folder.join(format!("{}.blktrace.{cpu}", self.name));
             fs::write(to, records).expect("a copy of the records");
         }
         found
     }
+}
+
+/// Records of version 8. Linux 7 leaves requests that carry FUA out of a trace
+/// of version 7, and older kernels know no other.
+fn set_up_wide(disk: &File) -> io::Result<i32> {
+    let mut setup = Setup2 {
+        name: [0; 64],
+        act_mask: u64::MAX,
+        buf_size: BUFFER_BYTES,
+        buf_nr: BUFFERS,
+        start_lba: 0,
+        end_lba: u64::MAX,
+        pid: 0,
+        flags: 0,
+        reserved: [0; 11],
+    };
+    ioctl::record(disk, BLKTRACESETUP2, &mut setup)
+}
+
+fn set_up(disk: &File) -> io::Result<i32> {
+    let mut setup = Setup {
+        name: [0; 32],
+        act_mask: u16::MAX,
+        buf_size: BUFFER_BYTES,
+        buf_nr: BUFFERS,
+        start_lba: 0,
+        end_lba: u64::MAX,
+        pid: 0,
+    };
+    ioctl::record(disk, BLKTRACESETUP, &mut setup)
+}
+
+/// Records of version 8 as those of version 7, the only ones that blkparse
+/// before 1.4 can read: the same fields, the action without its upper half.
+fn narrow(mut wide: &[u8]) -> Vec<u8> {
+    const BYTES: usize = 64;
+    let mut narrow = Vec::with_capacity(wide.len());
+    while !wide.is_empty() {
+        assert_eq!(wide[0], 8, "the version of a record");
+        let (record, rest) = wide.split_at(BYTES);
+        let pdu_len = u16::from_le_bytes([record[50], record[51]]);
+        let (pdu, rest) = rest.split_at(pdu_len.into());
+        narrow.extend_from_slice(&super::MAGIC);
+        // Sequence, time, sector, bytes.
+        narrow.extend_from_slice(&record[4..28]);
+        // The action, which came after the process.
+        narrow.extend_from_slice(&record[32..36]);
+        narrow.extend_from_slice(&record[28..32]);
+        // Device, CPU, error, and the length of what follows.
+        narrow.extend_from_slice(&record[40..52]);
+        narrow.extend_from_slice(pdu);
+        wide = rest;
+    }
+    narrow
 }
 
 impl Drop for Relay {
