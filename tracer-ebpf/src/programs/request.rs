@@ -72,7 +72,9 @@ impl Io {
             maps::count_requeued(self.slot, cell, amount);
         });
         maps::count_requeue(self.slot);
-        Some(())
+        // Less one: user space sums the CPUs by wrapping addition. The way of
+        // the head, as the seek distance tells it, was gone all the same.
+        self.add_to_bins(place, Detail::of(place.detail)?, u64::MAX)
     }
 
     /// 0 for reads, 1 for writes; the histograms hold no other.
@@ -88,25 +90,29 @@ impl Io {
 
     #[inline(always)]
     fn count_detail(&self, place: &Place) -> Option<()> {
-        let direction = self.direction()?;
         let block = Detail::of(place.detail)?;
+        self.add_to_bins(place, block, 1)?;
+        let seek = maps::seek_bytes(place.disk_slot, self.start_bytes, self.len_bytes)?;
+        maps::count_detail(block, detail::SEEK + bins::power_bin(seek));
+        Some(())
+    }
+
+    /// Adds to each bin that its place and length decide.
+    #[inline(always)]
+    fn add_to_bins(&self, place: &Place, block: Detail, amount: u64) -> Option<()> {
+        let direction = self.direction()?;
         let (start, len) = (self.start_bytes, self.len_bytes);
         let remainder = bins::remainder_bin(start, &place.geometry);
-        maps::count_detail(
-            block,
-            detail::REMAINDER + direction * bins::REMAINDER_BINS + remainder,
-        );
-        let grain = bins::grain_bin(start, len);
-        maps::count_detail(block, detail::GRAIN + direction * bins::POWER_BINS + grain);
-        maps::count_detail(
-            block,
-            detail::SIZE + direction * bins::POWER_BINS + bins::power_bin(len),
-        );
+        let cell = detail::REMAINDER + direction * bins::REMAINDER_BINS + remainder;
+        maps::add_detail(block, cell, amount);
+        let cell = detail::GRAIN + direction * bins::POWER_BINS + bins::grain_bin(start, len);
+        maps::add_detail(block, cell, amount);
+        let cell = detail::SIZE + direction * bins::POWER_BINS + bins::power_bin(len);
+        maps::add_detail(block, cell, amount);
         if let Some(on) = on_boundary(start, len, &place.geometry) {
-            maps::count_detail(block, detail::BOUNDARY + direction * 2 + usize::from(on));
+            let cell = detail::BOUNDARY + direction * 2 + usize::from(on);
+            maps::add_detail(block, cell, amount);
         }
-        let seek = maps::seek_bytes(place.disk_slot, start, len)?;
-        maps::count_detail(block, detail::SEEK + bins::power_bin(seek));
         Some(())
     }
 
