@@ -25,7 +25,7 @@ use tokio::{
 };
 
 use self::view::View;
-use super::{TO_STDOUT, is_closed_pipe, until_readable};
+use super::{TO_STDOUT, is_closed_pipe, tell, until_readable};
 use crate::{
     delta::Meter, report::tui::app::Action, snapshot::Snapshot, source::Source, units::DevId,
 };
