@@ -20,7 +20,7 @@ use std::{
 use anyhow::{Context as _, ensure};
 use tokio::{
     io::unix::AsyncFd,
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
     time::{Instant, MissedTickBehavior, interval_at, sleep_until},
 };
 
@@ -65,6 +65,34 @@ pub struct LiveOptions {
     pub devices: Vec<DevId>,
 }
 
+/// The signals that end a run, caught from when this is made.
+#[derive(Debug)]
+pub struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl StopSignals {
+    /// To be made before anybody is told that the run has begun: from then on
+    /// a signal must end it with a summary.
+    ///
+    /// # Errors
+    /// When the system does not let them be caught.
+    pub fn catch() -> anyhow::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?,
+            terminate: signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?,
+        })
+    }
+
+    async fn wait(mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
 /// Shows what `source` counts, on standard output, until the count or the
 /// duration is over, the source has ended, the user quits, or SIGINT or
 /// SIGTERM comes. The terminal is given back in any case.
@@ -72,17 +100,13 @@ pub struct LiveOptions {
 /// # Errors
 /// When the source cannot be read any more, or the output cannot be written;
 /// a closed pipe is no error.
-pub async fn run(source: Box<dyn Source>, options: LiveOptions) -> anyhow::Result<()> {
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?;
-    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
-    let stop = async {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    };
+pub async fn run(
+    source: Box<dyn Source>,
+    options: LiveOptions,
+    stop: StopSignals,
+) -> anyhow::Result<()> {
     let view = View::on_stdout(source.as_ref(), &options)?;
-    drive(source, &options, view, stop).await
+    drive(source, &options, view, stop.wait()).await
 }
 
 /// [`run`], with the output and the signal injected.

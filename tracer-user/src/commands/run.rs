@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail};
 
 use super::{
     TO_STDOUT, bpf_log, is_closed_pipe,
-    live::{self, Format, LiveOptions},
+    live::{self, Format, LiveOptions, StopSignals},
     open,
     probe::{self, ProbeOptions},
     schema, tell,
@@ -53,6 +53,7 @@ fn watch(args: &LiveArgs) -> anyhow::Result<()> {
     // Within the runtime: a source may have descriptors to watch.
     let _guard = runtime.enter();
     let opened = open::open(args)?;
+    let stop = StopSignals::catch()?;
     let format = format(args)?;
     let on_screen = format == Format::Tui || format == Format::Auto && io::stdout().is_terminal();
     if args.events.is_none() && !on_screen {
@@ -67,7 +68,7 @@ fn watch(args: &LiveArgs) -> anyhow::Result<()> {
         by: args.by,
         devices: opened.devices,
     };
-    let view = live::run(opened.source, options);
+    let view = live::run(opened.source, options, stop);
     match opened.log {
         Some(log) => runtime.block_on(bpf_log::beside(log, view)),
         None => runtime.block_on(view),
