@@ -46,10 +46,13 @@ pub(super) fn skipped_runs(attach: Attach, report: &Report) -> bool {
         return false;
     }
     assert_eq!(number(&report.summary, "lost_events"), Some(skipped));
-    println!(
-        "NOT COMPARED: {}: the kernel skipped {skipped} runs",
+    // Past the test runner, which shows only what failed tests print.
+    let told = writeln!(
+        io::stderr(),
+        "NOT COMPARED: {}: the kernel skipped {skipped} runs of a program",
         attach.word()
     );
+    told.expect("standard error");
     true
 }
 
