@@ -146,7 +146,10 @@ fn joint(base: usize, tail: usize, len_bytes: u64, class: &Class, mut add: impl 
 /// Cells of the histograms of one device, kept per CPU for the devices asked
 /// for. Every pair is reads, then writes.
 pub mod detail {
-    use crate::bins::{LATENCY_BINS, POWER_BINS, REMAINDER_BINS};
+    use crate::{
+        bins::{self, LATENCY_BINS, POWER_BINS, REMAINDER_BINS},
+        classify::{Geometry, on_boundary},
+    };
 
     /// (s − A) mod P.
     pub const REMAINDER: usize = 0;
@@ -165,6 +168,24 @@ pub mod detail {
     pub const DEVICE_TIME: usize = AWAIT + 4 * LATENCY_BINS;
     /// All cells.
     pub const CELLS: usize = DEVICE_TIME + 4 * LATENCY_BINS;
+
+    /// Names each bin that the place and length of one request fall into.
+    /// `direction` is 0 for reads and 1 for writes; `len` > 0.
+    #[inline(always)]
+    pub fn each_bin(
+        direction: usize,
+        start: u64,
+        len: u64,
+        geometry: &Geometry,
+        mut add: impl FnMut(usize),
+    ) {
+        add(REMAINDER + direction * REMAINDER_BINS + bins::remainder_bin(start, geometry));
+        add(GRAIN + direction * POWER_BINS + bins::grain_bin(start, len));
+        add(SIZE + direction * POWER_BINS + bins::power_bin(len));
+        if let Some(on) = on_boundary(start, len, geometry) {
+            add(BOUNDARY + direction * 2 + usize::from(on));
+        }
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use tracer_ebpf::{
     abi::{ABSENT, FLAG_REQUEST_BASED, Place, lost},
     bins,
     cells::{self, detail, each_cell, has_place},
-    classify::{Chunk, Class, Physical, Stripe, classify, on_boundary},
+    classify::{Chunk, Class, Physical, Stripe, classify},
     log_line,
     op::Op,
 };
@@ -101,18 +101,16 @@ impl Io {
     #[inline(always)]
     fn add_to_bins(&self, place: &Place, block: Detail, amount: u64) -> Option<()> {
         let direction = self.direction()?;
-        let (start, len) = (self.start_bytes, self.len_bytes);
-        let remainder = bins::remainder_bin(start, &place.geometry);
-        let cell = detail::REMAINDER + direction * bins::REMAINDER_BINS + remainder;
-        maps::add_detail(block, cell, amount);
-        let cell = detail::GRAIN + direction * bins::POWER_BINS + bins::grain_bin(start, len);
-        maps::add_detail(block, cell, amount);
-        let cell = detail::SIZE + direction * bins::POWER_BINS + bins::power_bin(len);
-        maps::add_detail(block, cell, amount);
-        if let Some(on) = on_boundary(start, len, &place.geometry) {
-            let cell = detail::BOUNDARY + direction * 2 + usize::from(on);
-            maps::add_detail(block, cell, amount);
-        }
+        let geometry = &place.geometry;
+        detail::each_bin(
+            direction,
+            self.start_bytes,
+            self.len_bytes,
+            geometry,
+            |cell| {
+                maps::add_detail(block, cell, amount);
+            },
+        );
         Some(())
     }
 

@@ -5,10 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 use jiff::Timestamp;
 use tracer_ebpf::{
     abi::{ProcessCells, ProcessKey},
-    bins::{
-        LATENCY_BINS, POWER_BINS, REMAINDER_BINS, grain_bin, latency_bin, power_bin, remainder_bin,
-        remainder_shift,
-    },
+    bins::{LATENCY_BINS, latency_bin, power_bin, remainder_shift},
     cells::{CELLS, detail, each_cell},
     classify::{self, Physical, classify},
     op::Op,
@@ -200,10 +197,8 @@ impl Bench {
             let misaligned = usize::from(class.physical != Physical::Aligned);
             let latency = (write * 2 + misaligned) * LATENCY_BINS + latency_bin(await_ns);
             let detail = row.detail.as_mut().unwrap();
+            detail::each_bin(write, start, len, &geometry, |cell| detail[cell] += 1);
             for cell in [
-                detail::REMAINDER + write * REMAINDER_BINS + remainder_bin(start, &geometry),
-                detail::GRAIN + write * POWER_BINS + grain_bin(start, len),
-                detail::SIZE + write * POWER_BINS + power_bin(len),
                 detail::SEEK + power_bin(step.saturating_sub(len)),
                 detail::AWAIT + latency,
             ] {

@@ -16,9 +16,9 @@ use std::{
 
 use jiff::Timestamp;
 use tracer_ebpf::{
-    bins::{POWER_BINS, REMAINDER_BINS, grain_bin, power_bin, remainder_bin},
+    bins::power_bin,
     cells::{self, CELLS, detail},
-    classify::{self, classify, on_boundary},
+    classify::{self, classify},
     op::Op,
 };
 
@@ -240,17 +240,10 @@ impl Counters {
 
     /// Histograms; `side` is 0 for reads and 1 for writes.
     fn count_detail(&mut self, side: usize, start: u64, len: u64) {
-        let remainder = remainder_bin(start, &self.geometry);
-        let boundary = on_boundary(start, len, &self.geometry)
-            .map(|on| detail::BOUNDARY + side * 2 + usize::from(on));
-        let places = [
-            detail::REMAINDER + side * REMAINDER_BINS + remainder,
-            detail::GRAIN + side * POWER_BINS + grain_bin(start, len),
-            detail::SIZE + side * POWER_BINS + power_bin(len),
-        ];
-        for place in places.into_iter().chain(boundary) {
-            bump(&mut *self.detail, place, 1);
-        }
+        let cells = &mut *self.detail;
+        detail::each_bin(side, start, len, &self.geometry, |cell| {
+            bump(cells, cell, 1);
+        });
     }
 
     fn count_seek(&mut self, distance: u64) {

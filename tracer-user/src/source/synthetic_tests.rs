@@ -5,6 +5,7 @@ use tracer_ebpf::{
 
 use super::*;
 use crate::sysfs::{SysRoot, tree::expand};
+use tracer_ebpf::bins::{POWER_BINS, REMAINDER_BINS};
 
 const SYS: &str = "block/sda/dev = 8:0
     block/sda/size = 1000
