@@ -31,8 +31,6 @@ pub struct Layout {
     pub preflush_mask: u32,
     /// `BIO_TRACE_COMPLETION` as a mask of `bi_flags`; 0 where not known.
     pub trace_completion_mask: u32,
-    /// `BIO_REMAPPED` as a mask of `bi_flags`; 0 where not known.
-    pub remapped_mask: u32,
 
     pub request_cmd_flags: u16,
     pub request_data_len: u16,
@@ -143,7 +141,6 @@ impl Layout {
         fua_mask: 0,
         preflush_mask: 0,
         trace_completion_mask: 0,
-        remapped_mask: 0,
         request_cmd_flags: ABSENT,
         request_data_len: ABSENT,
         request_sector: ABSENT,
@@ -347,7 +344,7 @@ pub struct Lost {
 }
 
 const _: () = {
-    assert!(size_of::<Layout>() == 8 + 4 * 4 + 36 * 2 + 6 * 12 + 2 * 2);
+    assert!(size_of::<Layout>() == 8 + 3 * 4 + 36 * 2 + 6 * 12 + 2 * 2);
     assert!(size_of::<Geometry>() == 7 * 8);
     assert!(size_of::<Place>() == 7 * 8 + 8);
     assert!(size_of::<SlotState>() == 16);

@@ -205,13 +205,13 @@ fn arguments_are_found_by_type_wherever_they_are() {
 fn constants_come_from_named_and_anonymous_enumerations() {
     let mut btf = Maker::new();
     btf.constants("req_opf", &[("REQ_OP_READ", 0), ("REQ_OP_WRITE_ZEROES", 9)]);
-    btf.constants("", &[("BIO_REMAPPED", 10)]);
+    btf.constants("", &[("BIO_TRACE_COMPLETION", 10)]);
     btf.constants("", &[("MQ_RQ_IDLE", 0)]);
     btf.constants("mq_rq_state", &[("MQ_RQ_IDLE", 1)]);
     btf.constants("of_some_driver", &[("REQ_OP_WRITE", 77)]);
     let facts = btf.facts();
     assert_eq!(facts.constants["REQ_OP_WRITE_ZEROES"], 9);
-    assert_eq!(facts.constants["BIO_REMAPPED"], 10);
+    assert_eq!(facts.constants["BIO_TRACE_COMPLETION"], 10);
     assert!(!facts.constants.contains_key("REQ_OP_WRITE"));
     assert!(facts.refused.contains_key("MQ_RQ_IDLE"));
 }

@@ -131,7 +131,6 @@ pub const CONSTANTS: &[&str] = &[
     "__REQ_FUA",
     "__REQ_PREFLUSH",
     "BIO_TRACE_COMPLETION",
-    "BIO_REMAPPED",
     "MQ_RQ_IDLE",
 ];
 

@@ -122,7 +122,6 @@ fn fill_constants(layout: &mut Layout, btf: &BtfFacts) {
     layout.fua_mask = mask(btf, "__REQ_FUA");
     layout.preflush_mask = mask(btf, "__REQ_PREFLUSH");
     layout.trace_completion_mask = mask(btf, "BIO_TRACE_COMPLETION");
-    layout.remapped_mask = mask(btf, "BIO_REMAPPED");
 }
 
 fn op(btf: &BtfFacts, name: &str) -> Option<u8> {

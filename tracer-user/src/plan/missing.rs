@@ -4,10 +4,7 @@
 //! Must not list what nobody asked for.
 
 use serde::Serialize;
-use tracer_ebpf::{
-    abi::{ABSENT, Layout},
-    op::OpCodes,
-};
+use tracer_ebpf::{abi::Layout, op::OpCodes};
 
 use super::{EventPlan, Request, event::Event, layout::field};
 use crate::facts::{
@@ -146,14 +143,6 @@ fn bios(missing: &mut Vec<Missing>, btf: &BtfFacts, layout: &Layout, request: Re
         if mask == 0 {
             missing.push(Missing::new(format!("{name} is not in BTF"), lost));
         }
-    }
-    // Before 5.12 a bio that was sent on to the disk has partition number 0;
-    // since then it keeps its partition, and a flag says so.
-    if layout.bio_bdev != ABSENT && layout.remapped_mask == 0 {
-        missing.push(Missing::new(
-            "BIO_REMAPPED is not in BTF",
-            "whether a bio's sector counts from its partition or its disk",
-        ));
     }
 }
 
