@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use tracer_ebpf::abi::Config;
 
-use super::live::By;
+use super::{live::By, tell};
 use crate::{
     cli::LiveArgs,
     facts::{KernelFacts, KernelRoot},
@@ -53,11 +53,11 @@ impl Machine {
         let mut topology = Topology::read(sys).context("cannot list block devices")?;
         // Another machine's devices have no nodes and no mounts here.
         let mounts = if args.sysfs.is_some() {
-            String::new()
+            Mounts::default()
         } else {
-            mountinfo()?
+            let path = Path::new("/proc/self/mountinfo");
+            Mounts::read(path).with_context(|| format!("cannot read {}", path.display()))?
         };
-        let mounts = Mounts::parse(&mounts);
         let dev = Path::new("/dev");
         let lookup = Lookup {
             topology: &topology,
@@ -75,11 +75,6 @@ impl Machine {
             mounts,
         })
     }
-}
-
-fn mountinfo() -> anyhow::Result<String> {
-    const PATH: &str = "/proc/self/mountinfo";
-    std::fs::read_to_string(PATH).with_context(|| format!("cannot read {PATH}"))
 }
 
 /// Opens the source that the command line asks for.
@@ -106,6 +101,12 @@ pub fn open(args: &LiveArgs) -> anyhow::Result<Opened> {
         None => {
             let mut source = live(args, sys, machine)?;
             log = source.take_log();
+            for error in source.missing() {
+                tell(&format!(
+                    "not told: {}: {error}",
+                    error.event.lost_without()
+                ));
+            }
             Box::new(source)
         }
     };

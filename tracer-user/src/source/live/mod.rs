@@ -4,6 +4,7 @@
 //! The only room that touches aya. Must not decide what to attach (the plan
 //! does) or what to show.
 
+mod assigned;
 mod attach;
 mod counted;
 mod log;

@@ -2,12 +2,15 @@
 //!
 //! Pure. Must not read sysfs or maps.
 
-use tracer_ebpf::classify;
+use tracer_ebpf::{
+    abi::{Range, Ranges},
+    classify,
+};
 
 use crate::{
     snapshot::RowKey,
     sysfs::{device::Topology, geometry::classifier},
-    units::Sectors,
+    units::{DevId, Sectors},
 };
 
 /// Boundaries for the positions that events carry, which count from the start
@@ -33,4 +36,29 @@ pub(super) fn is_there(topology: &Topology, key: &RowKey) -> bool {
         .get(&key.device)
         .is_some_and(|device| device.name == key.name)
         || topology.hidden.iter().any(|hidden| hidden.name == key.name)
+}
+
+/// The partitions of a whole disk with their slots. More than the table holds
+/// are counted as the whole disk's own.
+pub(super) fn ranges(
+    topology: &Topology,
+    disk: DevId,
+    slot_of: impl Fn(DevId) -> Option<u32>,
+) -> Ranges {
+    let partitions = topology.devices.values().filter_map(|device| {
+        let partition = device
+            .partition
+            .filter(|partition| partition.disk == disk)?;
+        Some(Range {
+            start_sector: partition.start.0,
+            len_sectors: device.size.map_or(0, |size| size.0),
+            slot: slot_of(device.id)?,
+            _pad: 0,
+        })
+    });
+    let mut ranges = Ranges::default();
+    for (range, partition) in ranges.range.iter_mut().zip(partitions) {
+        *range = partition;
+    }
+    ranges
 }

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Instant};
 
 use super::{Attached, LiveSource, MapsError, attach, counted::Counted, maps::Maps, slots::Slots};
 use crate::{
-    plan::Kind,
+    plan::{Event, Kind},
     privileges::{Need, raise},
     snapshot::{Lost, Row, RowKey, Snapshot, Unknown},
 };
@@ -48,16 +48,18 @@ fn rows(maps: &Maps, slots: &Slots, unknown: Unknown) -> Result<BTreeMap<RowKey,
         .collect())
 }
 
-/// What the ways of attaching cannot tell.
+/// What these programs cannot tell: a classic record leaves much out, and
+/// without a program for an event nobody says what it would have.
 fn unknown(attached: &[Attached]) -> Unknown {
-    let classic = attached
-        .iter()
-        .any(|attached| attached.kind == Kind::Tracepoint);
+    let untold = |event: Event| {
+        let program = attached.iter().find(|attached| attached.event == event);
+        program.is_none_or(|program| program.kind == Kind::Tracepoint)
+    };
     Unknown {
-        operations: classic,
-        requeues: classic,
-        flush_bios: classic,
-        latency: classic,
+        operations: untold(Event::BlockRqIssue) || untold(Event::BlockBioQueue),
+        requeues: untold(Event::BlockRqRequeue),
+        flush_bios: untold(Event::BlockBioQueue),
+        latency: untold(Event::BlockRqComplete),
     }
 }
 
@@ -78,4 +80,34 @@ fn lost(source: &LiveSource) -> Result<Lost, MapsError> {
         by_maps: Some(source.maps.lost()?.lost),
         by_recursion,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_without_a_program_is_not_known() {
+        let attached = |kinds: &[(Event, Kind)]| -> Vec<Attached> {
+            let attached = kinds.iter().map(|&(event, kind)| Attached {
+                event,
+                kind,
+                refusals: Vec::new(),
+            });
+            attached.collect()
+        };
+        let all = attached(&Event::ALL.map(|event| (event, Kind::Btf)));
+        assert_eq!(unknown(&all), Unknown::default());
+        let some = attached(&[
+            (Event::BlockRqIssue, Kind::Btf),
+            (Event::BlockBioQueue, Kind::Tracepoint),
+        ]);
+        let expected = Unknown {
+            operations: true,
+            requeues: true,
+            flush_bios: true,
+            latency: true,
+        };
+        assert_eq!(unknown(&some), expected);
+    }
 }

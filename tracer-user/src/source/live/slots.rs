@@ -9,10 +9,11 @@
 use std::collections::{BTreeMap, HashSet};
 
 use tracer_ebpf::abi::{
-    FLAG_REQUEST_BASED, OVERFLOW_SLOT, Place, Range, Ranges, SlotOwner, SlotState, UNKNOWN_PLACE,
+    FLAG_REQUEST_BASED, OVERFLOW_SLOT, Place, Ranges, SlotOwner, SlotState, UNKNOWN_PLACE,
 };
 
 use super::{
+    assigned::{Assigned, disk_name},
     counted::Counted,
     maps::{Maps, MapsError},
     place,
@@ -39,34 +40,6 @@ pub(super) struct Slots {
     pub(super) retired: BTreeMap<RowKey, Counted>,
     /// What processes did in slots that were freed.
     freed_processes: Vec<(DevId, Entry)>,
-}
-
-/// A slot in use.
-pub(super) struct Assigned {
-    pub(super) key: RowKey,
-    pub(super) disk: Option<DevId>,
-    /// Index in `DETAIL`.
-    pub(super) detail: Option<u32>,
-    owner: SlotOwner,
-    /// Which of the slot's two places is current, and what it holds.
-    place: Option<(u32, Place)>,
-    ranges: Option<Ranges>,
-    /// Not there at the last look.
-    gone: bool,
-}
-
-impl Assigned {
-    fn new(key: RowKey, disk: Option<DevId>, owner: SlotOwner) -> Self {
-        Self {
-            key,
-            disk,
-            detail: None,
-            owner,
-            place: None,
-            ranges: None,
-            gone: false,
-        }
-    }
 }
 
 impl Slots {
@@ -337,30 +310,8 @@ impl Slots {
     /// The partitions of a whole disk, for programs that go by range.
     fn ranges(&self, topology: &Topology, slot: u32) -> Option<Ranges> {
         let assigned = self.assigned.get(&slot)?;
-        if assigned.disk.is_some() {
-            return None;
-        }
-        let mut ranges = Ranges::default();
-        let partitions = topology.devices.values().filter(|device| {
-            device
-                .partition
-                .is_some_and(|p| p.disk == assigned.key.device)
-        });
-        let mut places = ranges.range.iter_mut();
-        for device in partitions {
-            let (Some(partition), Some(slot)) = (device.partition, self.slot_of(device.id)) else {
-                continue;
-            };
-            // More than the table holds: counted as the whole disk's own.
-            let Some(range) = places.next() else { break };
-            *range = Range {
-                start_sector: partition.start.0,
-                len_sectors: device.size.map_or(0, |size| size.0),
-                slot,
-                _pad: 0,
-            };
-        }
-        Some(ranges)
+        let whole = assigned.disk.is_none();
+        whole.then(|| place::ranges(topology, assigned.key.device, |id| self.slot_of(id)))
     }
 
     /// Frees the slots of devices that have been gone for two looks in a row,
@@ -437,10 +388,4 @@ const fn first_place(slot: u32) -> u32 {
 /// Entries that `PLACES` needs for so many slots.
 pub(super) const fn places_for(slots: u32) -> u32 {
     first_place(slots)
-}
-
-fn disk_name(owner: &SlotOwner) -> Option<String> {
-    let name = owner.disk_name.split(|byte| *byte == 0).next()?;
-    let name = std::str::from_utf8(name).ok()?;
-    (!name.is_empty()).then(|| name.to_owned())
 }
