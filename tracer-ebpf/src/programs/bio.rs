@@ -16,7 +16,7 @@ use tracer_ebpf::{
 use crate::{
     log,
     maps::{self, BIO_STARTS, BioStart, Detail},
-    read::{Kernel, Ptr, config, current, decode_op, layout, now_ns},
+    read::{Kernel, Ptr, Room, config, current, decode_op, layout, now_ns},
     request::Io,
     slots::{self, Slot},
 };
@@ -39,19 +39,19 @@ struct Bio {
 
 /// Words of a bio that hold most of what is read of it, from its device on.
 const BIO_WORDS: usize = 5;
-type Words<K> = <K as Kernel>::Window<BIO_WORDS>;
+type Words<'a, K> = <K as Kernel>::Window<'a, BIO_WORDS>;
 
 #[inline(always)]
-fn words<K: Kernel>(bio: Ptr) -> Option<Words<K>> {
+fn words<K: Kernel>(room: &mut Room<BIO_WORDS>, bio: Ptr) -> Option<Words<'_, K>> {
     if layout!(bio_bdev) != ABSENT {
-        K::window(bio, layout!(bio_bdev))
+        K::window(room, bio, layout!(bio_bdev))
     } else {
-        K::window(bio, layout!(bio_disk))
+        K::window(room, bio, layout!(bio_disk))
     }
 }
 
 #[inline(always)]
-fn target<K: Kernel>(bio: &Words<K>) -> Option<Target> {
+fn target<K: Kernel>(bio: &Words<'_, K>) -> Option<Target> {
     let (dev, disk) = device::<K>(bio)?;
     let queue = disk.follow::<K>(layout!(disk_queue))?;
     let request_based = queue.follow::<K>(layout!(queue_mq_ops)).is_some();
@@ -63,7 +63,7 @@ fn target<K: Kernel>(bio: &Words<K>) -> Option<Target> {
 }
 
 #[inline(always)]
-fn read<K: Kernel>(bio: &Words<K>, opf: u32, target: &Target) -> Option<Bio> {
+fn read<K: Kernel>(bio: &Words<'_, K>, opf: u32, target: &Target) -> Option<Bio> {
     let len: u32 = K::at(bio, layout!(bio_size))?;
     let sector: u64 = K::at(bio, layout!(bio_sector))?;
     let len_bytes = u64::from(len);
@@ -95,7 +95,7 @@ fn has_flush_flags(opf: u32) -> bool {
 /// the partition remap `bi_bdev` still is the partition (since 5.12), while
 /// the sector is absolute.
 #[inline(always)]
-fn device<K: Kernel>(bio: &Words<K>) -> Option<(u32, Ptr)> {
+fn device<K: Kernel>(bio: &Words<'_, K>) -> Option<(u32, Ptr)> {
     if layout!(bio_bdev) != ABSENT {
         return slots::bdev::<K>(K::follow(bio, layout!(bio_bdev))?);
     }
@@ -130,7 +130,8 @@ pub(crate) fn on_queue<K: Kernel>(bio: Ptr, address: impl Fn() -> Option<u64>) {
 
 #[inline(always)]
 fn queue<K: Kernel>(bio: Ptr, address: impl Fn() -> Option<u64>) -> Option<()> {
-    let words = words::<K>(bio)?;
+    let mut room = Room::new();
+    let words = words::<K>(&mut room, bio)?;
     let opf: u32 = K::at(&words, layout!(bio_opf))?;
     let target = target::<K>(&words)?;
     let flush = has_flush_flags(opf);
@@ -190,7 +191,8 @@ pub(crate) fn on_bio_complete(address: u64) {
 /// `block_split`: the block layer cuts a bio in two.
 #[inline(always)]
 pub(crate) fn on_split<K: Kernel>(bio: Ptr) {
-    if let Some(words) = words::<K>(bio)
+    let mut room = Room::new();
+    if let Some(words) = words::<K>(&mut room, bio)
         && let Some(target) = target::<K>(&words)
         && let Some(seen) = read::<K>(&words, 0, &target)
     {
@@ -208,7 +210,8 @@ pub(crate) fn on_remap<K: Kernel>(bio: Ptr, old_dev: u32) {
 
 #[inline(always)]
 fn remap<K: Kernel>(bio: Ptr, old_dev: u32) -> Option<()> {
-    let words = words::<K>(bio)?;
+    let mut room = Room::new();
+    let words = words::<K>(&mut room, bio)?;
     let flags: u16 = K::at(&words, layout!(bio_flags))?;
     if u32::from(flags) & layout!(trace_completion_mask) == 0 {
         return None;

@@ -13,7 +13,7 @@ use tracer_ebpf::{
 
 use crate::{
     log, maps,
-    read::{Record, layout},
+    read::{Record, Room, layout},
     request::Io,
     slots,
 };
@@ -26,7 +26,8 @@ struct Seen {
 
 #[inline(always)]
 fn read(ctx: &TracePointContext, at: ClassicRecord, flags: u32) -> Option<Seen> {
-    let record = Record::read(ctx)?;
+    let mut room = Room::new();
+    let record = Record::read(ctx, &mut room)?;
     let dev: u32 = record.field(at.dev)?;
     let sector: u64 = record.field(at.sector)?;
     let sectors: u32 = record.field(at.nr_sector)?;
@@ -95,7 +96,8 @@ pub(crate) fn on_queue(ctx: &TracePointContext) {
 /// `block:block_split`.
 #[inline(always)]
 pub(crate) fn on_split(ctx: &TracePointContext) {
-    if let Some(record) = Record::read(ctx)
+    let mut room = Room::new();
+    if let Some(record) = Record::read(ctx, &mut room)
         && let Some(dev) = record.field(layout!(classic_split.dev))
         && let Some(slot) = slots::of_number(dev, slots::UNTOLD_KIND)
     {

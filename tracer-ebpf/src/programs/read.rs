@@ -3,11 +3,13 @@
 //!
 //! Must not count or decide.
 
+use core::{ffi::c_void, mem::MaybeUninit};
+
 use aya_ebpf::{
     EbpfContext, Global,
     helpers::{
         bpf_get_current_comm, bpf_get_current_pid_tgid, bpf_ktime_get_ns, bpf_probe_read_kernel,
-        bpf_probe_read_kernel_buf,
+        bpf_probe_read_kernel_buf, generated,
     },
     programs::TracePointContext,
 };
@@ -72,21 +74,25 @@ pub(crate) struct Ptr(*const u8);
 /// How a program may read kernel memory.
 pub(crate) trait Kernel {
     /// `N` words of a structure.
-    type Window<const N: usize>;
+    type Window<'a, const N: usize>;
 
     /// Reads a `T` at `offset` bytes from `base`; `None` on a fault.
     fn load<T: Copy>(base: Ptr, offset: u16) -> Option<T>;
 
     /// The words from that which holds `first` on. They must all lie within
     /// the structure, so that no fault can come of reading them together.
-    fn window<const N: usize>(base: Ptr, first: u16) -> Option<Self::Window<N>>;
+    fn window<const N: usize>(
+        room: &mut Room<N>,
+        base: Ptr,
+        first: u16,
+    ) -> Option<Self::Window<'_, N>>;
 
     /// Reads a `T` at `offset` bytes from the window's base, wherever that is.
-    fn at<T: Copy, const N: usize>(window: &Self::Window<N>, offset: u16) -> Option<T>;
+    fn at<T: Copy, const N: usize>(window: &Self::Window<'_, N>, offset: u16) -> Option<T>;
 
     /// Reads a field that holds a pointer; `None` on a fault or null.
     #[inline(always)]
-    fn follow<const N: usize>(window: &Self::Window<N>, offset: u16) -> Option<Ptr> {
+    fn follow<const N: usize>(window: &Self::Window<'_, N>, offset: u16) -> Option<Ptr> {
         Ptr(Self::at::<*const u8, N>(window, offset)?).not_null()
     }
 }
@@ -98,19 +104,45 @@ pub(crate) struct Typed;
 /// Raw tracepoint: arguments are numbers, every read goes through a helper.
 pub(crate) struct Probed;
 
-/// A copy of some words, read by one call of a helper.
-pub(crate) struct Copied<const N: usize> {
+/// Where `N` words can be copied to. The caller's, because a value that is
+/// handed on is copied on the stack, of which there are 512 bytes.
+pub(crate) struct Room<const N: usize>(MaybeUninit<[u64; N]>);
+
+impl<const N: usize> Room<N> {
+    #[inline(always)]
+    pub(crate) const fn new() -> Self {
+        Self(MaybeUninit::uninit())
+    }
+
+    /// Fills it from kernel memory by one call of a helper.
+    #[inline(always)]
+    fn fill(&mut self, from: *const u8) -> Option<&[u64; N]> {
+        // SAFETY: the helper checks the address and writes so many bytes,
+        // zeroes on a fault.
+        unsafe {
+            let to = self.0.as_mut_ptr().cast::<c_void>();
+            let size = size_of::<[u64; N]>() as u32;
+            if generated::bpf_probe_read_kernel(to, size, from.cast()) != 0 {
+                return None;
+            }
+            Some(self.0.assume_init_ref())
+        }
+    }
+}
+
+/// A copy of some words.
+pub(crate) struct Copied<'a, const N: usize> {
     base: Ptr,
     first: u16,
-    words: [u64; N],
+    words: &'a [u64; N],
 }
 
 impl Kernel for Typed {
     // A read costs one instruction: nothing is read ahead.
-    type Window<const N: usize> = Ptr;
+    type Window<'a, const N: usize> = Ptr;
 
     #[inline(always)]
-    fn window<const N: usize>(base: Ptr, _first: u16) -> Option<Ptr> {
+    fn window<const N: usize>(_room: &mut Room<N>, base: Ptr, _first: u16) -> Option<Ptr> {
         Some(base)
     }
 
@@ -128,21 +160,21 @@ impl Kernel for Typed {
 }
 
 impl Kernel for Probed {
-    type Window<const N: usize> = Copied<N>;
+    type Window<'a, const N: usize> = Copied<'a, N>;
 
     #[inline(always)]
-    fn window<const N: usize>(base: Ptr, first: u16) -> Option<Copied<N>> {
+    fn window<const N: usize>(room: &mut Room<N>, base: Ptr, first: u16) -> Option<Copied<'_, N>> {
         let first = first & !7;
-        let words = Self::load(base, first)?;
+        let words = room.fill(base.0.wrapping_add(first as usize))?;
         Some(Copied { base, first, words })
     }
 
     #[inline(always)]
-    fn at<T: Copy, const N: usize>(window: &Copied<N>, offset: u16) -> Option<T> {
+    fn at<T: Copy, const N: usize>(window: &Copied<'_, N>, offset: u16) -> Option<T> {
         if offset < window.first {
             return Self::load(window.base, offset);
         }
-        match copied(&window.words, offset - window.first) {
+        match copied(window.words, offset - window.first) {
             Some(value) => Some(value),
             None => Self::load(window.base, offset),
         }
@@ -184,17 +216,11 @@ impl Ptr {
         if self.is_null() { None } else { Some(self) }
     }
 
-    /// Copies a byte array out of a structure; zeroes on a fault.
+    /// Copies bytes out of a structure; zeroes on a fault.
     #[inline(always)]
-    pub(crate) fn bytes<const N: usize>(self, offset: u16) -> [u8; N] {
-        let mut buffer = [0; N];
-        // SAFETY: the helper checks the address and fills at most N bytes.
-        let copied =
-            unsafe { bpf_probe_read_kernel_buf(self.0.wrapping_add(offset as usize), &mut buffer) };
-        if copied.is_err() {
-            return [0; N];
-        }
-        buffer
+    pub(crate) fn copy_bytes(self, offset: u16, to: &mut [u8]) {
+        // SAFETY: the helper checks the address and fills `to`.
+        let _ = unsafe { bpf_probe_read_kernel_buf(self.0.wrapping_add(offset as usize), to) };
     }
 }
 
@@ -215,15 +241,19 @@ fn copied<T: Copy, const N: usize>(words: &[u64; N], offset: u16) -> Option<T> {
 /// call of the helper costs as much as all else that is done with a field.
 pub(crate) struct Record<'a> {
     ctx: &'a TracePointContext,
-    words: [u64; 6],
+    words: &'a [u64; RECORD_WORDS],
 }
+
+pub(crate) const RECORD_WORDS: usize = 6;
 
 impl<'a> Record<'a> {
     /// What is read beyond a short record is the rest of the kernel's buffer.
     #[inline(always)]
-    pub(crate) fn read(ctx: &'a TracePointContext) -> Option<Self> {
-        // SAFETY: the helper checks the address.
-        let words = unsafe { ctx.read_at(0) }.ok()?;
+    pub(crate) fn read(
+        ctx: &'a TracePointContext,
+        room: &'a mut Room<RECORD_WORDS>,
+    ) -> Option<Self> {
+        let words = room.fill(ctx.as_ptr().cast())?;
         Some(Self { ctx, words })
     }
 
@@ -233,7 +263,7 @@ impl<'a> Record<'a> {
         if offset == ABSENT {
             return None;
         }
-        match copied(&self.words, offset) {
+        match copied(self.words, offset) {
             Some(value) => Some(value),
             // SAFETY: the helper checks the address.
             None => unsafe { self.ctx.read_at(offset as usize) }.ok(),

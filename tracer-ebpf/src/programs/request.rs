@@ -15,7 +15,7 @@ use tracer_ebpf::{
 use crate::{
     log,
     maps::{self, Detail, Hot},
-    read::{Kernel, Ptr, decode_op, layout, now_ns},
+    read::{Kernel, Ptr, Room, decode_op, layout, now_ns},
     slots::{self, Slot},
 };
 
@@ -145,16 +145,16 @@ fn count_rare(io: &Io) -> u32 {
 
 /// Words of a request that hold what is read of it, from its flags on.
 const REQUEST_WORDS: usize = 12;
-type Request<K> = <K as Kernel>::Window<REQUEST_WORDS>;
+type Request<'a, K> = <K as Kernel>::Window<'a, REQUEST_WORDS>;
 
 #[inline(always)]
-fn request<K: Kernel>(rq: Ptr) -> Option<Request<K>> {
-    K::window(rq, layout!(request_cmd_flags))
+fn request<K: Kernel>(room: &mut Room<REQUEST_WORDS>, rq: Ptr) -> Option<Request<'_, K>> {
+    K::window(room, rq, layout!(request_cmd_flags))
 }
 
 /// Reads a request; `None` for one that belongs to no disk.
 #[inline(always)]
-fn read<K: Kernel>(rq: &Request<K>) -> Option<Io> {
+fn read<K: Kernel>(rq: &Request<'_, K>) -> Option<Io> {
     let opf: u32 = K::at(rq, layout!(request_cmd_flags))?;
     let len: u32 = K::at(rq, layout!(request_data_len))?;
     let sector: u64 = K::at(rq, layout!(request_sector))?;
@@ -170,7 +170,7 @@ fn read<K: Kernel>(rq: &Request<K>) -> Option<Io> {
 
 /// The slot of the partition a request is for, else of the disk.
 #[inline(always)]
-fn slot<K: Kernel>(rq: &Request<K>, sector: u64, len_bytes: u64) -> Option<Slot> {
+fn slot<K: Kernel>(rq: &Request<'_, K>, sector: u64, len_bytes: u64) -> Option<Slot> {
     let part = if layout!(request_part) != ABSENT {
         K::follow(rq, layout!(request_part))
     } else {
@@ -190,7 +190,7 @@ fn slot<K: Kernel>(rq: &Request<K>, sector: u64, len_bytes: u64) -> Option<Slot>
 /// The disk of a request that tells no partition: iostats are off, or the
 /// kernel keeps an `hd_struct`.
 #[inline(always)]
-fn whole_disk<K: Kernel>(rq: &Request<K>) -> Option<(u32, Ptr)> {
+fn whole_disk<K: Kernel>(rq: &Request<'_, K>) -> Option<(u32, Ptr)> {
     let disk = if layout!(request_rq_disk) != ABSENT {
         K::follow(rq, layout!(request_rq_disk))?
     } else {
@@ -202,7 +202,8 @@ fn whole_disk<K: Kernel>(rq: &Request<K>) -> Option<(u32, Ptr)> {
 /// `block_rq_issue`: the driver gets a request.
 #[inline(always)]
 pub(crate) fn on_issue<K: Kernel>(rq: Ptr) {
-    if let Some(rq) = request::<K>(rq)
+    let mut room = Room::new();
+    if let Some(rq) = request::<K>(&mut room, rq)
         && let Some(io) = read::<K>(&rq)
     {
         io.count();
@@ -215,7 +216,8 @@ pub(crate) fn on_issue<K: Kernel>(rq: Ptr) {
 /// state, so an idle request was never issued.
 #[inline(always)]
 pub(crate) fn on_requeue<K: Kernel>(rq: Ptr) {
-    let Some(words) = request::<K>(rq) else {
+    let mut room = Room::new();
+    let Some(words) = request::<K>(&mut room, rq) else {
         return;
     };
     let Some(io) = read::<K>(&words) else { return };
@@ -240,7 +242,8 @@ pub(crate) fn on_complete<K: Kernel>(rq: Ptr, done_bytes: u32) {
 
 #[inline(always)]
 fn time<K: Kernel>(rq: Ptr, done_bytes: u32) -> Option<()> {
-    let rq = request::<K>(rq)?;
+    let mut room = Room::new();
+    let rq = request::<K>(&mut room, rq)?;
     let io = read::<K>(&rq)?;
     log::event(log_line::RQ_COMPLETE, &io);
     if u64::from(done_bytes) < io.len_bytes {

@@ -12,7 +12,7 @@ use tracer_ebpf::abi::{
 
 use crate::{
     maps::{self, DEVICES, FREE_SLOTS, NO_EXIST, OWNERS, PARTITIONS, State},
-    read::{Kernel, Ptr, layout},
+    read::{Kernel, Ptr, Room, layout},
 };
 
 /// A slot that was looked up; a second look-up would cost as much again.
@@ -44,7 +44,8 @@ impl Slot {
 #[inline(always)]
 pub(crate) fn bdev<K: Kernel>(bdev: Ptr) -> Option<(u32, Ptr)> {
     // Since 6.9 these words hold both; before, each is read by itself.
-    let bdev = K::window::<5>(bdev, layout!(bdev_disk))?;
+    let mut room = Room::<5>::new();
+    let bdev = K::window(&mut room, bdev, layout!(bdev_disk))?;
     let dev = K::at(&bdev, layout!(bdev_dev))?;
     Some((dev, K::follow(&bdev, layout!(bdev_disk))?))
 }
@@ -89,13 +90,14 @@ pub(crate) fn of_disk<K: Kernel>(dev: u32, disk: Ptr, flags: u32) -> Option<Slot
 /// what happens once a device out of the way of what happens at every event.
 #[inline(never)]
 fn first_sight(dev: u32, disk: Ptr, flags: u32, id: u64) -> u32 {
-    let disk_name = disk.bytes::<32>(layout!(disk_name));
-    make(&SlotOwner {
+    let mut owner = SlotOwner {
         dev,
         flags,
         id,
-        disk_name,
-    })
+        disk_name: [0; 32],
+    };
+    disk.copy_bytes(layout!(disk_name), &mut owner.disk_name);
+    make(&owner)
 }
 
 /// The slot of a device of which the event tells the number only.
