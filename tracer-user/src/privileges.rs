@@ -21,6 +21,11 @@ pub enum Need {
     /// of the programs of a process that was given capabilities by its file.
     /// Not for files that the user names.
     KernelFiles,
+    /// To attach a classic tracepoint where `CAP_PERFMON` is not enough: with
+    /// Debian's `kernel.perf_event_paranoid` of 3 only `CAP_SYS_ADMIN` may
+    /// open a perf event ("security,perf: Allow further restriction of
+    /// perf_event_open", a patch of theirs).
+    PerfEvents,
     /// To make maps where they count against `RLIMIT_MEMLOCK`.
     LockedMemory,
     /// To read the files that the user named, where the user is root: without
@@ -30,9 +35,10 @@ pub enum Need {
 
 impl Need {
     /// Everything that may be needed in a run.
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Maps,
         Self::Programs,
+        Self::PerfEvents,
         Self::KernelFiles,
         Self::LockedMemory,
         Self::NamedFiles,
@@ -52,6 +58,7 @@ impl Need {
                     | &held(&[Capability::CAP_DAC_READ_SEARCH])
             }
             Self::KernelFiles | Self::NamedFiles => held(&[Capability::CAP_DAC_READ_SEARCH]),
+            Self::PerfEvents => held(&[Capability::CAP_SYS_ADMIN]),
             Self::LockedMemory => held(&[Capability::CAP_SYS_RESOURCE]),
         }
     }
@@ -98,6 +105,13 @@ pub fn keep_needed() -> Result<(), PrivilegesError> {
 pub fn started() {
     // Kept where it cannot be given up: nothing raises it any more.
     let _ = caps::drop(None, CapSet::Permitted, Capability::CAP_SYS_RESOURCE);
+    let permitted = caps::read(None, CapSet::Permitted).unwrap_or_default();
+    if !Need::Programs
+        .of(&permitted)
+        .contains(&Capability::CAP_SYS_ADMIN)
+    {
+        let _ = caps::drop(None, CapSet::Permitted, Capability::CAP_SYS_ADMIN);
+    }
 }
 
 /// Capabilities raised until this is dropped; then they are what they were.
@@ -181,11 +195,18 @@ mod tests {
     }
 
     #[test]
-    fn root_keeps_four() {
+    fn root_keeps_five_until_it_has_started() {
         let all: Vec<Capability> = caps::all().into_iter().collect();
         assert_eq!(
             kept(&all),
-            [CAP_BPF, CAP_PERFMON, CAP_DAC_READ_SEARCH, CAP_SYS_RESOURCE].into()
+            [
+                CAP_BPF,
+                CAP_PERFMON,
+                CAP_DAC_READ_SEARCH,
+                CAP_SYS_RESOURCE,
+                CAP_SYS_ADMIN
+            ]
+            .into()
         );
     }
 

@@ -157,13 +157,19 @@ pub(crate) fn seek_bytes(disk_slot: u32, start: u64, len: u64) -> Option<u64> {
 /// Counts in a histogram cell of an asked device.
 #[inline(always)]
 pub(crate) fn count_detail(detail: Detail, cell: usize) {
+    add_detail(detail, cell, 1);
+}
+
+/// Adds to a histogram cell of an asked device.
+#[inline(always)]
+pub(crate) fn add_detail(detail: Detail, cell: usize, amount: u64) {
     let mut cell = cell;
     // SAFETY: changes nothing. It hides from the compiler that the bin is in
     // bounds: the verifier cannot follow the arithmetic that tells so, and
     // needs the comparison that the compiler would drop.
     unsafe { asm!("{0} = {0}", inout(reg) cell) };
     // SAFETY: only computes the field's address.
-    add_at::<{ detail::CELLS }>(unsafe { &raw mut (*detail.0).cells }, cell, 1);
+    add_at::<{ detail::CELLS }>(unsafe { &raw mut (*detail.0).cells }, cell, amount);
 }
 
 /// The per-CPU histograms of an asked device.

@@ -56,10 +56,8 @@ impl Io {
     #[inline(always)]
     pub(crate) fn count(&self) -> Option<()> {
         let Some(direction) = self.direction() else {
-            // A copy: what is handed to another function cannot stay in
-            // registers on the way that most IO takes.
-            let io = *self;
-            count_rare(&io);
+            let (op, slot) = (self.op as u32, self.slot.index);
+            count_rare(op, self.start_bytes, self.len_bytes, slot);
             return Some(());
         };
         let place = self.slot.place()?;
@@ -80,6 +78,10 @@ impl Io {
             maps::count_requeued(slot, cell, amount);
         });
         maps::count_requeue(slot);
+        // Less one: user space sums the CPUs by wrapping addition. The way of
+        // the head, as the seek distance tells it, was gone all the same.
+        let block = Detail::of(place.detail)?;
+        self.add_to_bins(self.direction()?, place, block, u64::MAX);
         Some(())
     }
 
@@ -97,24 +99,27 @@ impl Io {
     #[inline(always)]
     fn count_detail(&self, direction: usize, place: &Place) -> Option<()> {
         let block = Detail::of(place.detail)?;
-        let (start, len) = (self.start_bytes, self.len_bytes);
-        let remainder = bins::remainder_bin(start, &place.geometry);
-        maps::count_detail(
-            block,
-            detail::REMAINDER + direction * bins::REMAINDER_BINS + remainder,
-        );
-        let grain = bins::grain_bin(start, len);
-        maps::count_detail(block, detail::GRAIN + direction * bins::POWER_BINS + grain);
-        maps::count_detail(
-            block,
-            detail::SIZE + direction * bins::POWER_BINS + bins::power_bin(len),
-        );
-        if let Some(on) = on_boundary(start, len, &place.geometry) {
-            maps::count_detail(block, detail::BOUNDARY + direction * 2 + usize::from(on));
-        }
-        let seek = maps::seek_bytes(place.disk_slot, start, len)?;
+        self.add_to_bins(direction, place, block, 1);
+        let seek = maps::seek_bytes(place.disk_slot, self.start_bytes, self.len_bytes)?;
         maps::count_detail(block, detail::SEEK + bins::power_bin(seek));
         Some(())
+    }
+
+    /// Adds to each bin that its place and length decide.
+    #[inline(always)]
+    fn add_to_bins(&self, direction: usize, place: &Place, block: Detail, amount: u64) {
+        let (start, len) = (self.start_bytes, self.len_bytes);
+        let remainder = bins::remainder_bin(start, &place.geometry);
+        let cell = detail::REMAINDER + direction * bins::REMAINDER_BINS + remainder;
+        maps::add_detail(block, cell, amount);
+        let cell = detail::GRAIN + direction * bins::POWER_BINS + bins::grain_bin(start, len);
+        maps::add_detail(block, cell, amount);
+        let cell = detail::SIZE + direction * bins::POWER_BINS + bins::power_bin(len);
+        maps::add_detail(block, cell, amount);
+        if let Some(on) = on_boundary(start, len, &place.geometry) {
+            let cell = detail::BOUNDARY + direction * 2 + usize::from(on);
+            maps::add_detail(block, cell, amount);
+        }
     }
 
     /// First cell of the latency histogram of this IO, counted from the first
@@ -134,11 +139,26 @@ impl Io {
 
 /// Counts what has no histograms: no reads or writes, or no bytes. Apart, to
 /// keep its many branches out of the way of what happens all the time.
+///
+/// Numbers only. Handed over in memory, `op` would be one more known value on
+/// the caller's stack for the verifier, and up to 6.7 it lost track of which
+/// of them a branch depends on when they are read through another pointer than
+/// the frame's: it took paths for walked that were not, and replaced them as
+/// dead code. Flushes were counted as writes then (6.8: 41f6f64e6999, "support
+/// non-r10 register spill/fill to/from stack in precision tracking").
 #[inline(never)]
-fn count_rare(io: &Io) -> u32 {
-    if let Some(place) = io.slot.place() {
-        let slot = io.slot.index;
-        io.each_cell(place, |cell, amount| maps::count(slot, cell, amount));
+fn count_rare(op: u32, start_bytes: u64, len_bytes: u64, slot: u32) -> u32 {
+    let op = Op::from_number(op);
+    if let Some(slot) = Slot::of(slot)
+        && let Some(place) = slot.place()
+    {
+        let io = Io {
+            op,
+            start_bytes,
+            len_bytes,
+            slot,
+        };
+        io.each_cell(place, |cell, amount| maps::count(slot.index, cell, amount));
     }
     0
 }

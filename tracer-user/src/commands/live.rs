@@ -25,7 +25,7 @@ use tokio::{
 };
 
 use self::view::View;
-use super::{TO_STDOUT, is_closed_pipe, until_readable};
+use super::{TO_STDOUT, is_closed_pipe, tell, until_readable};
 use crate::{
     delta::Meter, report::tui::app::Action, snapshot::Snapshot, source::Source, units::DevId,
 };
@@ -53,6 +53,8 @@ pub enum By {
 /// What the user asked for.
 #[derive(Clone, Debug)]
 pub struct LiveOptions {
+    /// Tell on standard error that counting has begun.
+    pub announce: bool,
     pub interval: Duration,
     /// End after so many intervals.
     pub count: Option<u64>,
@@ -82,6 +84,11 @@ pub async fn run(source: Box<dyn Source>, options: LiveOptions) -> anyhow::Resul
         }
     };
     let view = View::on_stdout(source.as_ref(), &options)?;
+    if options.announce {
+        // Whoever starts a workload next can wait for this line: from here on
+        // a signal ends the run with a summary.
+        tell(&format!("counting ({})", source.describe()));
+    }
     drive(source, &options, view, stop).await
 }
 

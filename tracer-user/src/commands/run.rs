@@ -55,12 +55,10 @@ fn watch(args: &LiveArgs) -> anyhow::Result<()> {
     let opened = open::open(args)?;
     let format = format(args)?;
     let on_screen = format == Format::Tui || format == Format::Auto && io::stdout().is_terminal();
-    if args.events.is_none() && !on_screen {
-        // Whoever starts a workload next can wait for this line.
-        tell(&format!("counting ({})", opened.source.describe()));
-    }
+    let announce = args.events.is_none() && !on_screen;
     let options = LiveOptions {
         interval: args.interval,
+        announce,
         count: args.count,
         duration: args.duration,
         format,

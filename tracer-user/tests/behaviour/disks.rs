@@ -1,13 +1,14 @@
 //! Disks that take requests: every request counted once, in its class.
 
 use crate::{
-    case::{Books, Geometry, Watched, exact},
+    case::{Books, Geometry, Watched, exact, exact_by},
     harness::{
         fio::Fio,
         ioctl,
         lab::{Lab, Needs},
         loopdev::Loop,
         scsi_debug::ScsiDebug,
+        tracer::Attach,
     },
 };
 
@@ -77,6 +78,21 @@ fn a_loop_device_with_a_geometry_of_ones_own() {
             "no {class} in the workload"
         );
     }
+}
+
+/// Many readings while the IO goes on: each of them whole, and none of it twice.
+#[test]
+fn intervals_add_up_to_the_summary() {
+    let name = "intervals_add_up_to_the_summary";
+    let Some(lab) = Lab::open(name, &[FIO, BLKPARSE]) else {
+        return;
+    };
+    let disk = Loop::new(&lab, 64 * MIB);
+    let device = disk.device();
+    let watched = Watched::new(&device, Geometry::disk(512, 512), Books::All);
+    exact_by(&Attach::TELLING, &lab, &[watched], &[], || {
+        workload(&lab, &device);
+    });
 }
 
 #[test]

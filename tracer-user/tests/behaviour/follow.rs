@@ -156,7 +156,7 @@ fn an_array_created_again_with_another_chunk() {
         .set("blockalign=128k")
         .run(&lab);
     let of_second = settle(&[second.device()])[0];
-    let reports = both.stop("md71", &(of_first + of_second), Books::Bytes);
+    let reports = both.stop("md71", &(of_first + of_second), Books::Array);
     for report in &reports {
         let row = row(&report.summary, "md71").expect("its row");
         let aligned = row["write"]["chunk"]["aligned"].as_u64();
@@ -188,7 +188,7 @@ fn an_array_reshaped() {
         .set("blockalign=256k")
         .run(&lab);
     let stat = settle(std::slice::from_ref(&device))[0] - before;
-    let reports = both.stop("md72", &stat, Books::Bytes);
+    let reports = both.stop("md72", &stat, Books::Array);
     for report in &reports {
         let row = row(&report.summary, "md72").expect("its row");
         let full = row["write"]["stripe"]["full"].as_u64();

@@ -38,6 +38,7 @@ fn by_process(device: &Device, attach: Attach) -> Tracer {
         attach,
         &["--by", "process", "--geometry", &geometry],
     )
+    .wait_until_attached()
 }
 
 /// What direct IO asks of a buffer.

@@ -75,6 +75,7 @@ impl Source for Fake {
 
 fn options() -> LiveOptions {
     LiveOptions {
+        announce: false,
         interval: Duration::from_millis(1000),
         count: None,
         duration: None,

@@ -7,12 +7,13 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use aya::{
     Btf, Ebpf,
-    programs::{Program, ProgramError},
+    programs::{Program, ProgramError, TracePoint},
 };
 
 use crate::{
     facts::program::{self, ProgramFacts},
     plan::{Event, Kind},
+    privileges::{Need, raise},
 };
 
 /// A program that runs.
@@ -81,10 +82,18 @@ fn attach_by(ebpf: &mut Ebpf, event: Event, kind: Kind) -> Result<(), String> {
     let attached = match program {
         Program::BtfTracePoint(program) => program.attach().map(|_link| ()),
         Program::RawTracePoint(program) => program.attach(event.name()).map(|_link| ()),
-        Program::TracePoint(program) => program.attach("block", event.name()).map(|_link| ()),
+        Program::TracePoint(program) => attach_classic(program, event),
         _ => Err(ProgramError::UnexpectedProgramType),
     };
     attached.map_err(|error| explain(&error))
+}
+
+fn attach_classic(program: &mut TracePoint, event: Event) -> Result<(), ProgramError> {
+    let attach = |program: &mut TracePoint| program.attach("block", event.name()).map(|_link| ());
+    attach(program).or_else(|_refused| {
+        let _raised = raise(Need::PerfEvents);
+        attach(program)
+    })
 }
 
 /// Loads one program without attaching it; tells how many instructions the

@@ -255,6 +255,10 @@ impl Maps {
                 *sum = sum.wrapping_add(*cell);
             }
         }
+        for sum in sums.iter_mut() {
+            // Below 0 while a request is put back and not issued again yet.
+            *sum = if i64::try_from(*sum).is_ok() { *sum } else { 0 };
+        }
         Ok(sums)
     }
 

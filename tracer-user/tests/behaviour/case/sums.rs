@@ -41,6 +41,22 @@ pub(super) fn parts_add_up(who: &str, row: &Value) {
     }
 }
 
+/// Every read and every write is in one bin of each histogram: at rest, as they
+/// are other cells than the counters, read at another moment.
+pub(super) fn histograms_add_up(who: &str, row: &Value) {
+    let Some(histograms) = row["histograms"].as_object() else {
+        return;
+    };
+    for name in ["remainder_bytes", "grain_bytes", "size_bytes"] {
+        let bins = histograms[name].as_array().expect("bins");
+        for (count, op) in [("reads", "read"), ("writes", "write")] {
+            let sum: u64 = bins.iter().filter_map(|bin| bin[count].as_u64()).sum();
+            let requests = number(row, &format!("{op}.requests"));
+            assert_eq!(Some(sum), requests, "{who}: {count} in {name}: {row}");
+        }
+    }
+}
+
 /// The interval lines of a device, added, are its summary.
 pub(super) fn intervals_add_up(who: &str, name: &str, report: &Report) {
     let mut sum = BTreeMap::new();

@@ -72,5 +72,8 @@ impl<'a> Fio<'a> {
 /// A number that is no prime would also be right when everything was counted
 /// twice and halved, or a multiple of the queue's depth.
 fn is_prime(n: u64) -> bool {
-    n > 1 && (2..n).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d))
+    n > 1
+        && (2..n)
+            .take_while(|d| d * d <= n)
+            .all(|d| !n.is_multiple_of(d))
 }

@@ -70,6 +70,7 @@ impl Lab {
             let _ = writeln!(io::stderr(), "{test}: NOT RUN: {reason}");
             return None;
         }
+        mount_if_missing("debugfs", "/sys/kernel/debug");
         mount_if_missing("tracefs", "/sys/kernel/tracing");
         let folder = TempDir::new().expect("a folder for the test");
         mount("tmpfs", folder.path());

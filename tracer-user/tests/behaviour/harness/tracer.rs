@@ -84,8 +84,18 @@ impl Tracer {
     /// `iotrace` in JSON for these devices, attached in this way. Counts as soon
     /// as [`Tracer::wait_until_attached`] returns.
     pub(crate) fn of(devices: &[&Device], attach: Attach, more: &[&str]) -> Self {
+        Self::every("250ms", devices, attach, more)
+    }
+
+    /// The same with another interval.
+    pub(crate) fn every(
+        interval: &str,
+        devices: &[&Device],
+        attach: Attach,
+        more: &[&str],
+    ) -> Self {
         let mut command = iotrace();
-        command.args(["--format", "json", "--interval", "250ms"]);
+        command.args(["--format", "json", "--interval", interval]);
         command.args(["--attach", attach.word()]);
         for device in devices {
             command.args(["--dev", device.name()]);
@@ -167,9 +177,8 @@ impl Tracer {
         }
     }
 
-    /// Lets it print what it has, and ends it as a person does.
+    /// Ends it as a person does.
     pub(crate) fn stop(self) -> Report {
-        self.print_twice();
         self.signal(libc::SIGINT);
         let ended = self.wait();
         assert_eq!(
