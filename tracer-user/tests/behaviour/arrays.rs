@@ -46,7 +46,7 @@ fn raid6_of_nine_disks() {
         Fio::mixed(&device, 61)
             .set("rw=write")
             .set("bssplit=448k/40:64k/30:960k/30")
-            .set("size=64m")
+            .set("size=96m")
             .run(&lab);
         array.wait_until_idle();
     });

@@ -34,6 +34,8 @@ use kernel::Kernel;
 use qemu::{Io, Machine};
 
 const DEFAULT_MEMORY_MIB: u32 = 2500;
+/// All tests in one emulated guest take minutes; a busy machine doubles that.
+const TESTS_TIMEOUT_SECONDS: u64 = 1500;
 const DEFAULT_TIMEOUT_SECONDS: u64 = 15 * 60;
 
 /// Boots a Debian kernel in an emulated machine and runs a command in it.
@@ -110,7 +112,7 @@ pub fn run_in_guest(kernel: &str, payload: &[PathBuf], command: &str) -> Result<
         kernel: kernel::get(kernel, false)?,
         payload: payload.to_vec(),
         memory_mib: DEFAULT_MEMORY_MIB,
-        timeout: Duration::from_secs(DEFAULT_TIMEOUT_SECONDS),
+        timeout: Duration::from_secs(TESTS_TIMEOUT_SECONDS),
         accel: Accel::Auto,
     };
     guest.run(command, Io::Streams).map(i32::from)

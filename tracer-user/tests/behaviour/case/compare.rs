@@ -1,6 +1,9 @@
 //! One row against what must be in it.
 
-use std::fs;
+use std::{
+    fs,
+    io::{self, Write as _},
+};
 
 use serde_json::Value;
 
@@ -31,6 +34,26 @@ pub(super) fn lost(attach: Attach, report: &Report) {
             assert!(lost.is_null() || *lost == 0, "{}: {line}", attach.word());
         }
     }
+}
+
+/// Whether the kernel skipped runs of a program, and iotrace says so, on a
+/// kernel whose tracepoints can be preempted (`IOTRACE_PREEMPTIBLE`, set by who
+/// runs the tests there): what another task does meanwhile on that CPU is lost
+/// to any tracer. Such a run is told and not compared.
+pub(super) fn skipped_runs(attach: Attach, report: &Report) -> bool {
+    let skipped = number(&report.summary, "lost.recursion").unwrap_or(0);
+    if skipped == 0 || std::env::var_os("IOTRACE_PREEMPTIBLE").is_none() {
+        return false;
+    }
+    assert_eq!(number(&report.summary, "lost_events"), Some(skipped));
+    // Past the test runner, which shows only what failed tests print.
+    let told = writeln!(
+        io::stderr(),
+        "NOT COMPARED: {}: the kernel skipped {skipped} runs of a program",
+        attach.word()
+    );
+    told.expect("standard error");
+    true
 }
 
 /// Whether this kernel counts the runs of a program that it skipped: the field

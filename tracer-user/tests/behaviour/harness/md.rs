@@ -57,11 +57,18 @@ impl Array {
         run("mdadm", &["--add", &node, &disk.node_text()]);
         let count = format!("--raid-devices={disks}");
         let backup = format!("--backup-file={}", lab.path("backup").display());
-        run("mdadm", &["--grow", &node, &count, &backup]);
+        let mut mdadm = Command::new("mdadm")
+            .args(["--grow", &node, &count, &backup])
+            .spawn()
+            .expect("mdadm");
         wait::until_true("the reshape to end", || {
+            // "5 (4)" until it has.
             self.device.read("md/raid_disks") == Some(disks.to_string())
                 && self.device.read("md/sync_action").as_deref() == Some("idle")
         });
+        // On 5.10 mdadm goes on waiting for a reshape that was over too soon.
+        let _ = mdadm.kill();
+        mdadm.wait().expect("mdadm to end");
     }
 
     /// Stops it and forgets it ever was.
