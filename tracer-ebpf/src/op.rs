@@ -27,6 +27,26 @@ pub enum Op {
     NotTold = 9,
 }
 
+impl Op {
+    /// Back from `self as u32`.
+    #[inline(always)]
+    #[must_use]
+    pub const fn from_number(number: u32) -> Self {
+        match number {
+            0 => Self::Read,
+            1 => Self::Write,
+            2 => Self::Flush,
+            3 => Self::Discard,
+            4 => Self::SecureErase,
+            5 => Self::WriteZeroes,
+            6 => Self::ZoneAppend,
+            7 => Self::Passthrough,
+            8 => Self::Other,
+            _ => Self::NotTold,
+        }
+    }
+}
+
 /// Values of the `REQ_OP_*` and `REQ_*` constants that differ between
 /// kernels, from `enum req_op` (`enum req_opf` before 6.0) in BTF.
 #[repr(C)]
@@ -120,6 +140,13 @@ mod tests {
             let letters = rwbs.as_bytes();
             let second = letters.get(1).copied().unwrap_or(0);
             assert_eq!(decode_rwbs(letters[0], second), op, "{rwbs}");
+        }
+    }
+
+    #[test]
+    fn numbers_lead_back() {
+        for number in 0..=Op::NotTold as u32 {
+            assert_eq!(Op::from_number(number) as u32, number);
         }
     }
 

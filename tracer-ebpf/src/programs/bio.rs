@@ -15,10 +15,10 @@ use tracer_ebpf::{
 
 use crate::{
     log,
-    maps::{self, BIO_STARTS, BioStart, Detail, State},
-    read::{Kernel, Ptr, config, current, layout, now_ns},
+    maps::{self, BIO_STARTS, BioStart, Detail},
+    read::{Kernel, Ptr, Room, config, current, decode_op, layout, now_ns},
     request::Io,
-    slots,
+    slots::{self, Slot},
 };
 
 /// Where a bio goes.
@@ -37,9 +37,22 @@ struct Bio {
     request_based: bool,
 }
 
+/// Words of a bio that hold most of what is read of it, from its device on.
+const BIO_WORDS: usize = 5;
+type Words<'a, K> = <K as Kernel>::Window<'a, BIO_WORDS>;
+
 #[inline(always)]
-fn target<K: Kernel>(bio: Ptr) -> Option<Target> {
-    let (disk, dev) = device::<K>(bio)?;
+fn words<K: Kernel>(room: &mut Room<BIO_WORDS>, bio: Ptr) -> Option<Words<'_, K>> {
+    if layout!(bio_bdev) != ABSENT {
+        K::window(room, bio, layout!(bio_bdev))
+    } else {
+        K::window(room, bio, layout!(bio_disk))
+    }
+}
+
+#[inline(always)]
+fn target<K: Kernel>(bio: &Words<'_, K>) -> Option<Target> {
+    let (dev, disk) = device::<K>(bio)?;
     let queue = disk.follow::<K>(layout!(disk_queue))?;
     let request_based = queue.follow::<K>(layout!(queue_mq_ops)).is_some();
     Some(Target {
@@ -50,16 +63,16 @@ fn target<K: Kernel>(bio: Ptr) -> Option<Target> {
 }
 
 #[inline(always)]
-fn read<K: Kernel>(bio: Ptr, opf: u32, target: &Target) -> Option<Bio> {
-    let len: u32 = K::load(bio, layout!(bio_size))?;
-    let sector: u64 = K::load(bio, layout!(bio_sector))?;
+fn read<K: Kernel>(bio: &Words<'_, K>, opf: u32, target: &Target) -> Option<Bio> {
+    let len: u32 = K::at(bio, layout!(bio_size))?;
+    let sector: u64 = K::at(bio, layout!(bio_sector))?;
     let len_bytes = u64::from(len);
     let flags = slots::kind_flags(target.request_based);
     let mut slot = slots::of_disk::<K>(target.dev, target.disk, flags)?;
     if layout!(bio_bdev) == ABSENT {
-        slot = slots::partition_by_range(slot, sector, len_bytes);
+        slot = slots::partition_by_range(slot, sector, len_bytes)?;
     }
-    let op = layout!(op).decode(opf);
+    let op = decode_op(opf);
     let io = Io {
         op,
         start_bytes: sector << 9,
@@ -78,25 +91,23 @@ fn has_flush_flags(opf: u32) -> bool {
     opf & (layout!(fua_mask) | layout!(preflush_mask)) != 0
 }
 
-/// The disk of a bio, and the number of the partition it was sent to. After
+/// The number of the partition that a bio was sent to, and the disk. After
 /// the partition remap `bi_bdev` still is the partition (since 5.12), while
 /// the sector is absolute.
 #[inline(always)]
-fn device<K: Kernel>(bio: Ptr) -> Option<(Ptr, u32)> {
+fn device<K: Kernel>(bio: &Words<'_, K>) -> Option<(u32, Ptr)> {
     if layout!(bio_bdev) != ABSENT {
-        let bdev = bio.follow::<K>(layout!(bio_bdev))?;
-        let disk = bdev.follow::<K>(layout!(bdev_disk))?;
-        return Some((disk, K::load(bdev, layout!(bdev_dev))?));
+        return slots::bdev::<K>(K::follow(bio, layout!(bio_bdev))?);
     }
-    let disk = bio.follow::<K>(layout!(bio_disk))?;
-    Some((disk, slots::disk_dev::<K>(disk)?))
+    let disk = K::follow(bio, layout!(bio_disk))?;
+    Some((slots::disk_dev::<K>(disk)?, disk))
 }
 
 impl Bio {
     /// Counts FUA, PREFLUSH and bios of no bytes.
     #[inline(always)]
     fn count_flags(&self) {
-        let slot = self.io.slot;
+        let slot = self.io.slot.index;
         if self.io.len_bytes == 0 {
             maps::count(slot, cells::EMPTY_BIOS, 1);
             return;
@@ -119,14 +130,16 @@ pub(crate) fn on_queue<K: Kernel>(bio: Ptr, address: impl Fn() -> Option<u64>) {
 
 #[inline(always)]
 fn queue<K: Kernel>(bio: Ptr, address: impl Fn() -> Option<u64>) -> Option<()> {
-    let opf: u32 = K::load(bio, layout!(bio_opf))?;
-    let target = target::<K>(bio)?;
+    let mut room = Room::new();
+    let words = words::<K>(&mut room, bio)?;
+    let opf: u32 = K::at(&words, layout!(bio_opf))?;
+    let target = target::<K>(&words)?;
     let flush = has_flush_flags(opf);
     // Most bios of a request-based disk are of no interest here.
     if target.request_based && !flush && config().by_process == 0 && config().log == 0 {
         return None;
     }
-    let seen = read::<K>(bio, opf, &target)?;
+    let seen = read::<K>(&words, opf, &target)?;
     log::event(log_line::BIO_QUEUE, &seen.io);
     let empty = seen.io.len_bytes == 0;
     if flush || empty {
@@ -146,9 +159,9 @@ fn queue<K: Kernel>(bio: Ptr, address: impl Fn() -> Option<u64>) -> Option<()> {
 
 #[inline(always)]
 fn start_clock(io: &Io, address: impl Fn() -> Option<u64>) -> Option<()> {
-    let place = State::of(io.slot)?.place()?;
+    let place = io.slot.place()?;
     let index = place.detail.checked_sub(1)?;
-    let cells = io.latency_cells(detail::AWAIT, place)? as u32;
+    let cells = (detail::AWAIT + io.latency_cells(place)?) as u32;
     let start = BioStart {
         queued_ns: now_ns(),
         detail: index,
@@ -178,11 +191,13 @@ pub(crate) fn on_bio_complete(address: u64) {
 /// `block_split`: the block layer cuts a bio in two.
 #[inline(always)]
 pub(crate) fn on_split<K: Kernel>(bio: Ptr) {
-    if let Some(target) = target::<K>(bio)
-        && let Some(seen) = read::<K>(bio, 0, &target)
+    let mut room = Room::new();
+    if let Some(words) = words::<K>(&mut room, bio)
+        && let Some(target) = target::<K>(&words)
+        && let Some(seen) = read::<K>(&words, 0, &target)
     {
         log::event(log_line::SPLIT, &seen.io);
-        maps::count(seen.io.slot, cells::SPLITS, 1);
+        maps::count(seen.io.slot.index, cells::SPLITS, 1);
     }
 }
 
@@ -195,11 +210,13 @@ pub(crate) fn on_remap<K: Kernel>(bio: Ptr, old_dev: u32) {
 
 #[inline(always)]
 fn remap<K: Kernel>(bio: Ptr, old_dev: u32) -> Option<()> {
-    let flags: u16 = K::load(bio, layout!(bio_flags))?;
+    let mut room = Room::new();
+    let words = words::<K>(&mut room, bio)?;
+    let flags: u16 = K::at(&words, layout!(bio_flags))?;
     if u32::from(flags) & layout!(trace_completion_mask) == 0 {
         return None;
     }
-    let target = target::<K>(bio)?;
+    let target = target::<K>(&words)?;
     if target.request_based {
         return None;
     }
@@ -210,11 +227,11 @@ fn remap<K: Kernel>(bio: Ptr, old_dev: u32) -> Option<()> {
         if target.dev != whole && target.dev != old_dev {
             return None;
         }
-    } else if K::load::<u8>(bio, layout!(bio_partno))? != 0 && sends_bios(old_dev)? {
+    } else if K::at::<u8, BIO_WORDS>(&words, layout!(bio_partno))? != 0 && sends_bios(old_dev)? {
         return None;
     }
-    let opf: u32 = K::load(bio, layout!(bio_opf))?;
-    let seen = read::<K>(bio, opf, &target)?;
+    let opf: u32 = K::at(&words, layout!(bio_opf))?;
+    let seen = read::<K>(&words, opf, &target)?;
     log::event(log_line::BIO_REMAP, &seen.io);
     if seen.io.len_bytes != 0 {
         seen.io.count();
@@ -226,19 +243,19 @@ fn remap<K: Kernel>(bio: Ptr, old_dev: u32) -> Option<()> {
 /// disk whose partition the bio was sent to.
 #[inline(always)]
 fn sends_bios(dev: u32) -> Option<bool> {
-    Some(State::of(maps::slot(dev)?)?.flags() & FLAG_REQUEST_BASED == 0)
+    Some(Slot::of(maps::slot(dev)?)?.flags() & FLAG_REQUEST_BASED == 0)
 }
 
 /// Counts a bio for whoever submits it.
 #[inline(always)]
 fn count_process<K: Kernel>(bio: Ptr, io: &Io) -> Option<()> {
-    let place = State::of(io.slot)?.place()?;
+    let place = io.slot.place()?;
     if place.detail == 0 {
         return None;
     }
     let (tgid, comm) = current();
     let key = ProcessKey {
-        slot: io.slot,
+        slot: io.slot.index,
         tgid,
         cgroup: cgroup::<K>(bio).unwrap_or(0),
         comm,

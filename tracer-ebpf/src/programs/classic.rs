@@ -12,9 +12,8 @@ use tracer_ebpf::{
 };
 
 use crate::{
-    log,
-    maps::{self, State},
-    read::{layout, record},
+    log, maps,
+    read::{Record, Room, layout},
     request::Io,
     slots,
 };
@@ -27,23 +26,25 @@ struct Seen {
 
 #[inline(always)]
 fn read(ctx: &TracePointContext, at: ClassicRecord, flags: u32) -> Option<Seen> {
-    let dev: u32 = record(ctx, at.dev)?;
-    let sector: u64 = record(ctx, at.sector)?;
-    let sectors: u32 = record(ctx, at.nr_sector)?;
-    let letters: [u8; 2] = record(ctx, at.rwbs)?;
+    let mut room = Room::new();
+    let record = Record::read(ctx, &mut room)?;
+    let dev: u32 = record.field(at.dev)?;
+    let sector: u64 = record.field(at.sector)?;
+    let sectors: u32 = record.field(at.nr_sector)?;
+    let letters: [u8; 2] = record.field(at.rwbs)?;
     if dev == 0 {
         return None;
     }
     let [first, second] = letters;
     let op = decode_rwbs(first, second);
     // `bytes` is exact; `nr_sector` is 0 for passthrough (blk_rq_trace_nr_sectors).
-    let len_bytes = match record::<u32>(ctx, at.bytes) {
+    let len_bytes = match record.field::<u32>(at.bytes) {
         Some(bytes) if bytes != 0 && op != Op::NotTold => u64::from(bytes),
         _ => u64::from(sectors) << 9,
     };
-    let disk_slot = slots::of_number(dev, flags);
-    let flags = State::of(disk_slot)?.flags();
-    let slot = slots::partition_by_range(disk_slot, sector, len_bytes);
+    let disk = slots::of_number(dev, flags)?;
+    let flags = disk.flags();
+    let slot = slots::partition_by_range(disk, sector, len_bytes)?;
     let io = Io {
         op,
         start_bytes: sector << 9,
@@ -70,7 +71,7 @@ pub(crate) fn on_issue(ctx: &TracePointContext) {
 pub(crate) fn on_requeue(ctx: &TracePointContext) {
     if let Some(seen) = read(ctx, layout!(classic_requeue), FLAG_REQUEST_BASED) {
         log::event(log_line::RQ_REQUEUE, &seen.io);
-        maps::count(seen.io.slot, cells::REQUEUED_UNISSUED, 1);
+        maps::count(seen.io.slot.index, cells::REQUEUED_UNISSUED, 1);
     }
 }
 
@@ -83,7 +84,7 @@ pub(crate) fn on_queue(ctx: &TracePointContext) {
     };
     log::event(log_line::BIO_QUEUE, &seen.io);
     if seen.io.len_bytes == 0 {
-        maps::count(seen.io.slot, cells::EMPTY_BIOS, 1);
+        maps::count(seen.io.slot.index, cells::EMPTY_BIOS, 1);
     } else if seen.flags & FLAG_KIND_UNKNOWN != 0 {
         // Its requests would count it a second time if it has any.
         maps::count_lost(lost::NO_SLOT);
@@ -95,9 +96,12 @@ pub(crate) fn on_queue(ctx: &TracePointContext) {
 /// `block:block_split`.
 #[inline(always)]
 pub(crate) fn on_split(ctx: &TracePointContext) {
-    if let Some(dev) = record::<u32>(ctx, layout!(classic_split.dev)) {
-        let slot = slots::of_number(dev, slots::UNTOLD_KIND);
-        log::untold(log_line::SPLIT, slot);
-        maps::count(slot, cells::SPLITS, 1);
+    let mut room = Room::new();
+    if let Some(record) = Record::read(ctx, &mut room)
+        && let Some(dev) = record.field(layout!(classic_split.dev))
+        && let Some(slot) = slots::of_number(dev, slots::UNTOLD_KIND)
+    {
+        log::untold(log_line::SPLIT, slot.index);
+        maps::count(slot.index, cells::SPLITS, 1);
     }
 }

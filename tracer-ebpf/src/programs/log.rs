@@ -8,9 +8,10 @@ use aya_log_ebpf::info;
 use tracer_ebpf::{abi::Place, classify::classify, log_line::Word, op::Op};
 
 use crate::{
-    maps::{self, OWNERS, State},
+    maps::{self, OWNERS},
     read::config,
     request::{Io, UNPLACED},
+    slots::Slot,
 };
 
 /// Writes the line of an event about `io`.
@@ -24,18 +25,22 @@ pub(crate) fn event(event: u8, io: &Io) {
 /// Writes the line of an event that does not tell where its IO lies.
 #[inline(always)]
 pub(crate) fn untold(event: u8, slot: u32) {
-    let io = Io {
-        op: Op::NotTold,
-        start_bytes: 0,
-        len_bytes: 0,
-        slot,
-    };
-    self::event(event, &io);
+    if config().log != 0
+        && let Some(slot) = Slot::of(slot)
+    {
+        let io = Io {
+            op: Op::NotTold,
+            start_bytes: 0,
+            len_bytes: 0,
+            slot,
+        };
+        let _ = write(event, &io);
+    }
 }
 
 #[inline(always)]
 fn write(event: u8, io: &Io) -> Option<()> {
-    let place = State::of(io.slot)?.place()?;
+    let place = io.slot.place()?;
     if not_asked_for(place) {
         return None;
     }
@@ -44,7 +49,7 @@ fn write(event: u8, io: &Io) -> Option<()> {
     } else {
         classify(io.start_bytes, io.len_bytes, &place.geometry)
     };
-    let dev = OWNERS.get(io.slot).map_or(0, |owner| owner.dev);
+    let dev = OWNERS.get(io.slot.index).map_or(0, |owner| owner.dev);
     let word = Word::new(event, io.op, &class, dev).pack();
     log_line(word, io.start_bytes, io.len_bytes);
     Some(())

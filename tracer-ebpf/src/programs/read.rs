@@ -3,15 +3,20 @@
 //!
 //! Must not count or decide.
 
+use core::{ffi::c_void, mem::MaybeUninit};
+
 use aya_ebpf::{
     EbpfContext, Global,
     helpers::{
         bpf_get_current_comm, bpf_get_current_pid_tgid, bpf_ktime_get_ns, bpf_probe_read_kernel,
-        bpf_probe_read_kernel_buf,
+        bpf_probe_read_kernel_buf, generated,
     },
     programs::TracePointContext,
 };
-use tracer_ebpf::abi::{Config, Layout};
+use tracer_ebpf::{
+    abi::{ABSENT, Config, Layout},
+    op::{OP_MASK, Op},
+};
 
 #[unsafe(no_mangle)]
 static LAYOUT: Global<Layout> = Global::new(Layout::NONE);
@@ -42,6 +47,20 @@ pub(crate) fn frozen<T: Copy + 'static>(field: impl FnOnce(&'static Layout) -> &
     unsafe { core::ptr::read_volatile(field(layout)) }
 }
 
+/// The operation that `cmd_flags` or `bi_opf` tells. The two usual ones first:
+/// the other codes need not be loaded for them.
+#[inline(always)]
+pub(crate) fn decode_op(opf: u32) -> Op {
+    let op = (opf & OP_MASK) as u8;
+    if op == layout!(op.write) {
+        Op::Write
+    } else if op == layout!(op.read) {
+        Op::Read
+    } else {
+        layout!(op).decode(opf)
+    }
+}
+
 /// What the user asked for.
 #[inline(always)]
 pub(crate) fn config() -> Config {
@@ -54,8 +73,28 @@ pub(crate) struct Ptr(*const u8);
 
 /// How a program may read kernel memory.
 pub(crate) trait Kernel {
+    /// `N` words of a structure.
+    type Window<'a, const N: usize>;
+
     /// Reads a `T` at `offset` bytes from `base`; `None` on a fault.
     fn load<T: Copy>(base: Ptr, offset: u16) -> Option<T>;
+
+    /// The words from that which holds `first` on. They must all lie within
+    /// the structure, so that no fault can come of reading them together.
+    fn window<const N: usize>(
+        room: &mut Room<N>,
+        base: Ptr,
+        first: u16,
+    ) -> Option<Self::Window<'_, N>>;
+
+    /// Reads a `T` at `offset` bytes from the window's base, wherever that is.
+    fn at<T: Copy, const N: usize>(window: &Self::Window<'_, N>, offset: u16) -> Option<T>;
+
+    /// Reads a field that holds a pointer; `None` on a fault or null.
+    #[inline(always)]
+    fn follow<const N: usize>(window: &Self::Window<'_, N>, offset: u16) -> Option<Ptr> {
+        Ptr(Self::at::<*const u8, N>(window, offset)?).not_null()
+    }
 }
 
 /// `tp_btf`: arguments are typed, the verifier checks each load against the
@@ -65,7 +104,53 @@ pub(crate) struct Typed;
 /// Raw tracepoint: arguments are numbers, every read goes through a helper.
 pub(crate) struct Probed;
 
+/// Where `N` words can be copied to. The caller's, because a value that is
+/// handed on is copied on the stack, of which there are 512 bytes.
+pub(crate) struct Room<const N: usize>(MaybeUninit<[u64; N]>);
+
+impl<const N: usize> Room<N> {
+    #[inline(always)]
+    pub(crate) const fn new() -> Self {
+        Self(MaybeUninit::uninit())
+    }
+
+    /// Fills it from kernel memory by one call of a helper.
+    #[inline(always)]
+    fn fill(&mut self, from: *const u8) -> Option<&[u64; N]> {
+        // SAFETY: the helper checks the address and writes so many bytes,
+        // zeroes on a fault.
+        unsafe {
+            let to = self.0.as_mut_ptr().cast::<c_void>();
+            let size = size_of::<[u64; N]>() as u32;
+            if generated::bpf_probe_read_kernel(to, size, from.cast()) != 0 {
+                return None;
+            }
+            Some(self.0.assume_init_ref())
+        }
+    }
+}
+
+/// A copy of some words.
+pub(crate) struct Copied<'a, const N: usize> {
+    base: Ptr,
+    first: u16,
+    words: &'a [u64; N],
+}
+
 impl Kernel for Typed {
+    // A read costs one instruction: nothing is read ahead.
+    type Window<'a, const N: usize> = Ptr;
+
+    #[inline(always)]
+    fn window<const N: usize>(_room: &mut Room<N>, base: Ptr, _first: u16) -> Option<Ptr> {
+        Some(base)
+    }
+
+    #[inline(always)]
+    fn at<T: Copy, const N: usize>(window: &Ptr, offset: u16) -> Option<T> {
+        Self::load(*window, offset)
+    }
+
     #[inline(always)]
     fn load<T: Copy>(base: Ptr, offset: u16) -> Option<T> {
         // SAFETY: refused at load time unless a T lies at that offset of the
@@ -75,6 +160,26 @@ impl Kernel for Typed {
 }
 
 impl Kernel for Probed {
+    type Window<'a, const N: usize> = Copied<'a, N>;
+
+    #[inline(always)]
+    fn window<const N: usize>(room: &mut Room<N>, base: Ptr, first: u16) -> Option<Copied<'_, N>> {
+        let first = first & !7;
+        let words = room.fill(base.0.wrapping_add(first as usize))?;
+        Some(Copied { base, first, words })
+    }
+
+    #[inline(always)]
+    fn at<T: Copy, const N: usize>(window: &Copied<'_, N>, offset: u16) -> Option<T> {
+        if offset < window.first {
+            return Self::load(window.base, offset);
+        }
+        match copied(window.words, offset - window.first) {
+            Some(value) => Some(value),
+            None => Self::load(window.base, offset),
+        }
+    }
+
     #[inline(always)]
     fn load<T: Copy>(base: Ptr, offset: u16) -> Option<T> {
         // SAFETY: the helper checks the address.
@@ -103,33 +208,67 @@ impl Ptr {
     /// Reads a field that holds a pointer; `None` on a fault or null.
     #[inline(always)]
     pub(crate) fn follow<K: Kernel>(self, offset: u16) -> Option<Self> {
-        let to = Self(K::load::<*const u8>(self, offset)?);
-        if to.is_null() { None } else { Some(to) }
+        Self(K::load::<*const u8>(self, offset)?).not_null()
     }
 
-    /// Copies a byte array out of a structure; zeroes on a fault.
     #[inline(always)]
-    pub(crate) fn bytes<const N: usize>(self, offset: u16) -> [u8; N] {
-        let mut buffer = [0; N];
-        // SAFETY: the helper checks the address and fills at most N bytes.
-        let copied =
-            unsafe { bpf_probe_read_kernel_buf(self.0.wrapping_add(offset as usize), &mut buffer) };
-        if copied.is_err() {
-            return [0; N];
-        }
-        buffer
+    fn not_null(self) -> Option<Self> {
+        if self.is_null() { None } else { Some(self) }
+    }
+
+    /// Copies bytes out of a structure; zeroes on a fault.
+    #[inline(always)]
+    pub(crate) fn copy_bytes(self, offset: u16, to: &mut [u8]) {
+        // SAFETY: the helper checks the address and fills `to`.
+        let _ = unsafe { bpf_probe_read_kernel_buf(self.0.wrapping_add(offset as usize), to) };
     }
 }
 
-/// Reads a field of a classic tracepoint's record; `None` where this kernel's
-/// record has no such field.
+/// Reads a `T` out of words that were copied; `None` where it lies elsewhere.
+/// The verifier knows which: `offset` is a constant for it.
 #[inline(always)]
-pub(crate) fn record<T>(ctx: &TracePointContext, offset: u16) -> Option<T> {
-    if offset == tracer_ebpf::abi::ABSENT {
+fn copied<T: Copy, const N: usize>(words: &[u64; N], offset: u16) -> Option<T> {
+    if offset as usize + size_of::<T>() > N * 8 {
         return None;
     }
-    // SAFETY: the helper checks the address.
-    unsafe { ctx.read_at(offset as usize) }.ok()
+    let at = words.as_ptr().cast::<u8>().wrapping_add(offset as usize);
+    // SAFETY: within `words`, and aligned as it is in the structure that the
+    // words were copied from, at a whole word.
+    Some(unsafe { core::ptr::read_volatile(at.cast::<T>()) })
+}
+
+/// A classic tracepoint's record: its first words read at once, because each
+/// call of the helper costs as much as all else that is done with a field.
+pub(crate) struct Record<'a> {
+    ctx: &'a TracePointContext,
+    words: &'a [u64; RECORD_WORDS],
+}
+
+pub(crate) const RECORD_WORDS: usize = 6;
+
+impl<'a> Record<'a> {
+    /// What is read beyond a short record is the rest of the kernel's buffer.
+    #[inline(always)]
+    pub(crate) fn read(
+        ctx: &'a TracePointContext,
+        room: &'a mut Room<RECORD_WORDS>,
+    ) -> Option<Self> {
+        let words = room.fill(ctx.as_ptr().cast())?;
+        Some(Self { ctx, words })
+    }
+
+    /// A field; `None` where this kernel's record has no such field.
+    #[inline(always)]
+    pub(crate) fn field<T: Copy>(&self, offset: u16) -> Option<T> {
+        if offset == ABSENT {
+            return None;
+        }
+        match copied(self.words, offset) {
+            Some(value) => Some(value),
+            // SAFETY: the helper checks the address.
+            None => unsafe { self.ctx.read_at(offset as usize) }.ok(),
+        }
+    }
 }
 
 /// The context's first word as a number: what tells one bio from another

@@ -14,9 +14,9 @@ use tracer_ebpf::{
 
 use crate::{
     log,
-    maps::{self, Detail, Hot, State},
-    read::{Kernel, Ptr, layout, now_ns},
-    slots,
+    maps::{self, Detail, Hot},
+    read::{Kernel, Ptr, Room, decode_op, layout, now_ns},
+    slots::{self, Slot},
 };
 
 /// A request or bio, wherever it was seen.
@@ -26,7 +26,7 @@ pub(crate) struct Io {
     /// Absolute on the whole disk.
     pub(crate) start_bytes: u64,
     pub(crate) len_bytes: u64,
-    pub(crate) slot: u32,
+    pub(crate) slot: Slot,
 }
 
 /// The class of what has no place or no length.
@@ -55,11 +55,16 @@ impl Io {
     /// Counts it, in the histograms too where the device has some.
     #[inline(always)]
     pub(crate) fn count(&self) -> Option<()> {
-        let place = State::of(self.slot)?.place()?;
-        let hot = Hot::of(self.slot)?;
+        let Some(direction) = self.direction() else {
+            let (op, slot) = (self.op as u32, self.slot.index);
+            count_rare(op, self.start_bytes, self.len_bytes, slot);
+            return Some(());
+        };
+        let place = self.slot.place()?;
+        let hot = Hot::of(self.slot.index)?;
         self.each_cell(place, |cell, amount| hot.count(cell, amount));
         if place.detail != 0 {
-            self.count_detail(place);
+            self.count_detail(direction, place);
         }
         Some(())
     }
@@ -67,14 +72,17 @@ impl Io {
     /// Takes it back: it was put back and will be counted when issued again.
     #[inline(always)]
     pub(crate) fn uncount(&self) -> Option<()> {
-        let place = State::of(self.slot)?.place()?;
+        let place = self.slot.place()?;
+        let slot = self.slot.index;
         self.each_cell(place, |cell, amount| {
-            maps::count_requeued(self.slot, cell, amount);
+            maps::count_requeued(slot, cell, amount);
         });
-        maps::count_requeue(self.slot);
+        maps::count_requeue(slot);
         // Less one: user space sums the CPUs by wrapping addition. The way of
         // the head, as the seek distance tells it, was gone all the same.
-        self.add_to_bins(place, Detail::of(place.detail)?, u64::MAX)
+        let block = Detail::of(place.detail)?;
+        self.add_to_bins(self.direction()?, place, block, u64::MAX);
+        Some(())
     }
 
     /// 0 for reads, 1 for writes; the histograms hold no other.
@@ -89,9 +97,9 @@ impl Io {
     }
 
     #[inline(always)]
-    fn count_detail(&self, place: &Place) -> Option<()> {
+    fn count_detail(&self, direction: usize, place: &Place) -> Option<()> {
         let block = Detail::of(place.detail)?;
-        self.add_to_bins(place, block, 1)?;
+        self.add_to_bins(direction, place, block, 1);
         let seek = maps::seek_bytes(place.disk_slot, self.start_bytes, self.len_bytes)?;
         maps::count_detail(block, detail::SEEK + bins::power_bin(seek));
         Some(())
@@ -99,24 +107,20 @@ impl Io {
 
     /// Adds to each bin that its place and length decide.
     #[inline(always)]
-    fn add_to_bins(&self, place: &Place, block: Detail, amount: u64) -> Option<()> {
-        let direction = self.direction()?;
-        let geometry = &place.geometry;
+    fn add_to_bins(&self, direction: usize, place: &Place, block: Detail, amount: u64) {
         detail::each_bin(
             direction,
             self.start_bytes,
             self.len_bytes,
-            geometry,
-            |cell| {
-                maps::add_detail(block, cell, amount);
-            },
+            &place.geometry,
+            |cell| maps::add_detail(block, cell, amount),
         );
-        Some(())
     }
 
-    /// First cell of the latency histogram of this IO, counted from `base`.
+    /// First cell of the latency histogram of this IO, counted from the first
+    /// of its kind.
     #[inline(always)]
-    pub(crate) fn latency_cells(&self, base: usize, place: &Place) -> Option<usize> {
+    pub(crate) fn latency_cells(&self, place: &Place) -> Option<usize> {
         let direction = self.direction()?;
         let class = classify(self.start_bytes, self.len_bytes, &place.geometry);
         let misaligned = match class.physical {
@@ -124,20 +128,55 @@ impl Io {
             Physical::Aligned => 0,
             Physical::OffGrid | Physical::SubBlock => 1,
         };
-        Some(base + (direction * 2 + misaligned) * bins::LATENCY_BINS)
+        Some((direction * 2 + misaligned) * bins::LATENCY_BINS)
     }
+}
+
+/// Counts what has no histograms: no reads or writes, or no bytes. Apart, to
+/// keep its many branches out of the way of what happens all the time.
+///
+/// Numbers only. Handed over in memory, `op` would be one more known value on
+/// the caller's stack for the verifier, and up to 6.7 it lost track of which
+/// of them a branch depends on when they are read through another pointer than
+/// the frame's: it took paths for walked that were not, and replaced them as
+/// dead code. Flushes were counted as writes then (6.8: 41f6f64e6999, "support
+/// non-r10 register spill/fill to/from stack in precision tracking").
+#[inline(never)]
+fn count_rare(op: u32, start_bytes: u64, len_bytes: u64, slot: u32) -> u32 {
+    let op = Op::from_number(op);
+    if let Some(slot) = Slot::of(slot)
+        && let Some(place) = slot.place()
+    {
+        let io = Io {
+            op,
+            start_bytes,
+            len_bytes,
+            slot,
+        };
+        io.each_cell(place, |cell, amount| maps::count(slot.index, cell, amount));
+    }
+    0
+}
+
+/// Words of a request that hold what is read of it, from its flags on.
+const REQUEST_WORDS: usize = 12;
+type Request<'a, K> = <K as Kernel>::Window<'a, REQUEST_WORDS>;
+
+#[inline(always)]
+fn request<K: Kernel>(room: &mut Room<REQUEST_WORDS>, rq: Ptr) -> Option<Request<'_, K>> {
+    K::window(room, rq, layout!(request_cmd_flags))
 }
 
 /// Reads a request; `None` for one that belongs to no disk.
 #[inline(always)]
-fn read<K: Kernel>(rq: Ptr) -> Option<Io> {
-    let opf: u32 = K::load(rq, layout!(request_cmd_flags))?;
-    let len: u32 = K::load(rq, layout!(request_data_len))?;
-    let sector: u64 = K::load(rq, layout!(request_sector))?;
+fn read<K: Kernel>(rq: &Request<'_, K>) -> Option<Io> {
+    let opf: u32 = K::at(rq, layout!(request_cmd_flags))?;
+    let len: u32 = K::at(rq, layout!(request_data_len))?;
+    let sector: u64 = K::at(rq, layout!(request_sector))?;
     let len_bytes = u64::from(len);
     let slot = slot::<K>(rq, sector, len_bytes)?;
     Some(Io {
-        op: layout!(op).decode(opf),
+        op: decode_op(opf),
         start_bytes: sector << 9,
         len_bytes,
         slot,
@@ -146,30 +185,42 @@ fn read<K: Kernel>(rq: Ptr) -> Option<Io> {
 
 /// The slot of the partition a request is for, else of the disk.
 #[inline(always)]
-fn slot<K: Kernel>(rq: Ptr, sector: u64, len_bytes: u64) -> Option<u32> {
-    if layout!(request_part) != ABSENT
-        && let Some(part) = rq.follow::<K>(layout!(request_part))
-    {
-        let dev: u32 = K::load(part, layout!(bdev_dev))?;
-        let disk = part.follow::<K>(layout!(bdev_disk))?;
-        return slots::of_disk::<K>(dev, disk, FLAG_REQUEST_BASED);
-    }
-    // No partition told: iostats are off, or the kernel keeps an hd_struct.
-    let disk = if layout!(request_rq_disk) != ABSENT {
-        rq.follow::<K>(layout!(request_rq_disk))?
+fn slot<K: Kernel>(rq: &Request<'_, K>, sector: u64, len_bytes: u64) -> Option<Slot> {
+    let part = if layout!(request_part) != ABSENT {
+        K::follow(rq, layout!(request_part))
     } else {
-        rq.follow::<K>(layout!(request_q))?
-            .follow::<K>(layout!(queue_disk))?
+        None
     };
-    let dev = slots::disk_dev::<K>(disk)?;
-    let disk_slot = slots::of_disk::<K>(dev, disk, FLAG_REQUEST_BASED)?;
-    Some(slots::partition_by_range(disk_slot, sector, len_bytes))
+    let (dev, disk) = match part {
+        Some(part) => slots::bdev::<K>(part)?,
+        None => whole_disk::<K>(rq)?,
+    };
+    let slot = slots::of_disk::<K>(dev, disk, FLAG_REQUEST_BASED)?;
+    match part {
+        Some(_) => Some(slot),
+        None => slots::partition_by_range(slot, sector, len_bytes),
+    }
+}
+
+/// The disk of a request that tells no partition: iostats are off, or the
+/// kernel keeps an `hd_struct`.
+#[inline(always)]
+fn whole_disk<K: Kernel>(rq: &Request<'_, K>) -> Option<(u32, Ptr)> {
+    let disk = if layout!(request_rq_disk) != ABSENT {
+        K::follow(rq, layout!(request_rq_disk))?
+    } else {
+        K::follow(rq, layout!(request_q))?.follow::<K>(layout!(queue_disk))?
+    };
+    Some((slots::disk_dev::<K>(disk)?, disk))
 }
 
 /// `block_rq_issue`: the driver gets a request.
 #[inline(always)]
 pub(crate) fn on_issue<K: Kernel>(rq: Ptr) {
-    if let Some(io) = read::<K>(rq) {
+    let mut room = Room::new();
+    if let Some(rq) = request::<K>(&mut room, rq)
+        && let Some(io) = read::<K>(&rq)
+    {
         io.count();
         log::event(log_line::RQ_ISSUE, &io);
     }
@@ -180,14 +231,18 @@ pub(crate) fn on_issue<K: Kernel>(rq: Ptr) {
 /// state, so an idle request was never issued.
 #[inline(always)]
 pub(crate) fn on_requeue<K: Kernel>(rq: Ptr) {
-    let Some(io) = read::<K>(rq) else { return };
+    let mut room = Room::new();
+    let Some(words) = request::<K>(&mut room, rq) else {
+        return;
+    };
+    let Some(io) = read::<K>(&words) else { return };
     log::event(log_line::RQ_REQUEUE, &io);
     let Some(state) = K::load::<u32>(rq, layout!(request_state)) else {
         maps::count_lost(lost::READ_FAULT);
         return;
     };
     if state == u32::from(layout!(request_idle_state)) {
-        maps::count(io.slot, cells::REQUEUED_UNISSUED, 1);
+        maps::count(io.slot.index, cells::REQUEUED_UNISSUED, 1);
     } else {
         io.uncount();
     }
@@ -202,24 +257,27 @@ pub(crate) fn on_complete<K: Kernel>(rq: Ptr, done_bytes: u32) {
 
 #[inline(always)]
 fn time<K: Kernel>(rq: Ptr, done_bytes: u32) -> Option<()> {
-    let io = read::<K>(rq)?;
+    let mut room = Room::new();
+    let rq = request::<K>(&mut room, rq)?;
+    let io = read::<K>(&rq)?;
     log::event(log_line::RQ_COMPLETE, &io);
     if u64::from(done_bytes) < io.len_bytes {
         return None;
     }
-    let place = State::of(io.slot)?.place()?;
+    let place = io.slot.place()?;
     let block = Detail::of(place.detail)?;
+    let cells = io.latency_cells(place)?;
     let now = now_ns();
-    let start: u64 = K::load(rq, layout!(request_start_time_ns))?;
+    let start: u64 = K::at(&rq, layout!(request_start_time_ns))?;
     if start != 0 {
         let bin = bins::latency_bin(now.saturating_sub(start));
-        maps::count_detail(block, io.latency_cells(detail::AWAIT, place)? + bin);
+        maps::count_detail(block, detail::AWAIT + cells + bin);
     }
     if layout!(request_io_start_time_ns) != ABSENT {
-        let issued: u64 = K::load(rq, layout!(request_io_start_time_ns))?;
+        let issued: u64 = K::at(&rq, layout!(request_io_start_time_ns))?;
         if issued != 0 {
             let bin = bins::latency_bin(now.saturating_sub(issued));
-            maps::count_detail(block, io.latency_cells(detail::DEVICE_TIME, place)? + bin);
+            maps::count_detail(block, detail::DEVICE_TIME + cells + bin);
         }
     }
     Some(())

@@ -7,13 +7,48 @@
 //! Must not classify or count IO.
 
 use tracer_ebpf::abi::{
-    ABSENT, FLAG_KIND_UNKNOWN, FLAG_REQUEST_BASED, OVERFLOW_SLOT, SlotOwner, lost,
+    ABSENT, FLAG_KIND_UNKNOWN, FLAG_REQUEST_BASED, OVERFLOW_SLOT, Place, SlotOwner, lost,
 };
 
 use crate::{
     maps::{self, DEVICES, FREE_SLOTS, NO_EXIST, OWNERS, PARTITIONS, State},
-    read::{Kernel, Ptr, layout},
+    read::{Kernel, Ptr, Room, layout},
 };
+
+/// A slot that was looked up; a second look-up would cost as much again.
+#[derive(Clone, Copy)]
+pub(crate) struct Slot {
+    pub(crate) index: u32,
+    state: State,
+}
+
+impl Slot {
+    #[inline(always)]
+    pub(crate) fn of(index: u32) -> Option<Self> {
+        let state = State::of(index)?;
+        Some(Self { index, state })
+    }
+
+    #[inline(always)]
+    pub(crate) fn flags(self) -> u32 {
+        self.state.flags()
+    }
+
+    #[inline(always)]
+    pub(crate) fn place(self) -> Option<&'static Place> {
+        self.state.place()
+    }
+}
+
+/// `dev_t` of a partition or disk, and the disk, from its `block_device`.
+#[inline(always)]
+pub(crate) fn bdev<K: Kernel>(bdev: Ptr) -> Option<(u32, Ptr)> {
+    // Since 6.9 these words hold both; before, each is read by itself.
+    let mut room = Room::<5>::new();
+    let bdev = K::window(&mut room, bdev, layout!(bdev_disk))?;
+    let dev = K::at(&bdev, layout!(bdev_dev))?;
+    Some((dev, K::follow(&bdev, layout!(bdev_disk))?))
+}
 
 /// `dev_t` of a whole disk.
 #[inline(always)]
@@ -35,40 +70,49 @@ fn disk_id<K: Kernel>(disk: Ptr) -> Option<u64> {
 
 /// The slot of the device `dev` on `disk`; made if it has none.
 #[inline(always)]
-pub(crate) fn of_disk<K: Kernel>(dev: u32, disk: Ptr, flags: u32) -> Option<u32> {
+pub(crate) fn of_disk<K: Kernel>(dev: u32, disk: Ptr, flags: u32) -> Option<Slot> {
     let id = disk_id::<K>(disk)?;
-    if let Some(slot) = maps::slot(dev) {
-        let state = State::of(slot)?;
-        let known = state.id();
+    if let Some(index) = maps::slot(dev) {
+        let slot = Slot::of(index)?;
+        let known = slot.state.id();
         if known == id {
             return Some(slot);
         }
         if known == 0 {
-            state.set_id(id);
+            slot.state.set_id(id);
             return Some(slot);
         }
     }
-    let disk_name = disk.bytes::<32>(layout!(disk_name));
-    Some(make(&SlotOwner {
+    Slot::of(first_sight(dev, disk, flags, id))
+}
+
+/// The slot of a device whose disk has not been seen before. Apart, to keep
+/// what happens once a device out of the way of what happens at every event.
+#[inline(never)]
+fn first_sight(dev: u32, disk: Ptr, flags: u32, id: u64) -> u32 {
+    let mut owner = SlotOwner {
         dev,
         flags,
         id,
-        disk_name,
-    }))
+        disk_name: [0; 32],
+    };
+    disk.copy_bytes(layout!(disk_name), &mut owner.disk_name);
+    make(&owner)
 }
 
 /// The slot of a device of which the event tells the number only.
 #[inline(always)]
-pub(crate) fn of_number(dev: u32, flags: u32) -> u32 {
-    match maps::slot(dev) {
-        Some(slot) => slot,
+pub(crate) fn of_number(dev: u32, flags: u32) -> Option<Slot> {
+    let index = match maps::slot(dev) {
+        Some(index) => index,
         None => make(&SlotOwner {
             dev,
             flags,
             id: 0,
             disk_name: [0; 32],
         }),
-    }
+    };
+    Slot::of(index)
 }
 
 /// Takes a free slot for a device seen for the first time.
@@ -110,7 +154,18 @@ fn make(owner: &SlotOwner) -> u32 {
 /// space filled; the disk's own where none does. For kernels and tracepoints
 /// that do not tell the partition.
 #[inline(always)]
-pub(crate) fn partition_by_range(disk_slot: u32, start_sector: u64, len_bytes: u64) -> u32 {
+pub(crate) fn partition_by_range(disk: Slot, start_sector: u64, len_bytes: u64) -> Option<Slot> {
+    let index = range(disk.index, start_sector, len_bytes);
+    if index == disk.index {
+        Some(disk)
+    } else {
+        Slot::of(index)
+    }
+}
+
+/// Apart: newer kernels tell the partition and never come here.
+#[inline(never)]
+fn range(disk_slot: u32, start_sector: u64, len_bytes: u64) -> u32 {
     if len_bytes == 0 {
         return disk_slot;
     }

@@ -12,7 +12,7 @@ use aya::{
 
 use crate::{
     facts::program::{self, ProgramFacts},
-    plan::{Event, Kind},
+    plan::{Candidate, Event, EventPlan, Kind},
     privileges::{Need, raise},
 };
 
@@ -41,9 +41,6 @@ pub struct AttachError {
 }
 
 fn list(refusals: &[Refusal]) -> String {
-    if refusals.is_empty() {
-        return "this kernel offers no way to".to_owned();
-    }
     let each: Vec<String> = refusals
         .iter()
         .map(|refusal| format!("by {}: {}", refusal.kind, refusal.reason))
@@ -51,17 +48,15 @@ fn list(refusals: &[Refusal]) -> String {
     each.join("; ")
 }
 
-/// Attaches one event by the first of `kinds` that the kernel accepts.
+/// Attaches one event by the first of the planned ways that the kernel accepts.
 ///
 /// # Errors
-/// When it accepts none.
-pub(super) fn attach(
-    ebpf: &mut Ebpf,
-    event: Event,
-    kinds: &[Kind],
-) -> Result<Attached, AttachError> {
+/// When it accepts none: with the ways that were closed from the start.
+pub(super) fn attach(ebpf: &mut Ebpf, plan: &EventPlan) -> Result<Attached, AttachError> {
+    let event = plan.event;
     let mut refusals = Vec::new();
-    for kind in kinds.iter().copied() {
+    for Candidate { kind, .. } in &plan.candidates {
+        let kind = *kind;
         match attach_by(ebpf, event, kind) {
             Ok(()) => {
                 return Ok(Attached {
@@ -73,6 +68,11 @@ pub(super) fn attach(
             Err(reason) => refusals.push(Refusal { kind, reason }),
         }
     }
+    let closed = plan.refusals.iter().map(|refusal| Refusal {
+        kind: refusal.kind,
+        reason: refusal.why.clone(),
+    });
+    refusals.extend(closed);
     Err(AttachError { event, refusals })
 }
 

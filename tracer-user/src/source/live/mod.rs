@@ -32,7 +32,7 @@ pub use object::{ObjectError, Sizes};
 
 use self::{maps::Maps, processes::Processes, slots::Slots};
 use crate::{
-    plan::{Event, Kind, ProbePlan},
+    plan::{Event, EventPlan, Kind, ProbePlan},
     privileges::{self, Need, raise},
     snapshot::Snapshot,
     source::Source,
@@ -169,20 +169,20 @@ impl LiveSource {
     }
 
     fn attach_planned(&mut self) -> Result<(), LiveError> {
-        for (event, kinds) in attachments(&self.plan) {
-            if event == Event::BlockBioRemap && !remap_needed(&self.topology) {
+        for planned in attachments(&self.plan) {
+            if planned.event == Event::BlockBioRemap && !remap_needed(&self.topology) {
                 continue;
             }
-            self.attach(event, &kinds)?;
+            self.attach(&planned)?;
         }
         Ok(())
     }
 
-    fn attach(&mut self, event: Event, kinds: &[Kind]) -> Result<(), LiveError> {
+    fn attach(&mut self, planned: &EventPlan) -> Result<(), LiveError> {
         let _raised = raise(Need::Programs);
-        match attach::attach(&mut self.ebpf, event, kinds) {
+        match attach::attach(&mut self.ebpf, planned) {
             Ok(attached) => self.attached.push(attached),
-            Err(error) if event.is_mandatory() => return Err(error.into()),
+            Err(error) if planned.event.is_mandatory() => return Err(error.into()),
             Err(error) => self.missing.push(error),
         }
         Ok(())
@@ -198,9 +198,9 @@ impl LiveSource {
         }
         let planned = attachments(&self.plan)
             .into_iter()
-            .find(|(planned, _)| *planned == event);
+            .find(|planned| planned.event == event);
         match planned {
-            Some((event, kinds)) => self.attach(event, &kinds),
+            Some(planned) => self.attach(&planned),
             None => Ok(()),
         }
     }
@@ -258,23 +258,13 @@ impl Source for LiveSource {
     }
 }
 
-/// What the plan wants attached, and in which ways.
-fn attachments(plan: &ProbePlan) -> Vec<(Event, Vec<Kind>)> {
+/// What the plan wants attached.
+fn attachments(plan: &ProbePlan) -> Vec<EventPlan> {
     let wanted = plan.events.iter().filter(|plan| plan.not_wanted.is_none());
-    let mut kinds: Vec<_> = wanted
-        .map(|plan| {
-            (
-                plan.event,
-                plan.candidates
-                    .iter()
-                    .map(|candidate| candidate.kind)
-                    .collect(),
-            )
-        })
-        .collect();
+    let mut wanted: Vec<EventPlan> = wanted.cloned().collect();
     // What takes a count back, or times what was counted, is there first.
-    kinds.sort_by_key(|(event, _)| event.is_mandatory());
-    kinds
+    wanted.sort_by_key(|planned| planned.event.is_mandatory());
+    wanted
 }
 
 /// raid0 before 5.14 and linear before 6.12 send the bio itself on, which is
