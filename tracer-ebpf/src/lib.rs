@@ -13,6 +13,7 @@ pub mod cells;
 pub mod classify;
 pub mod log_line;
 pub mod op;
+pub mod origin;
 pub mod process;
 
 #[cfg(test)]

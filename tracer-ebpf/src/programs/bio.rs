@@ -38,11 +38,11 @@ struct Bio {
 }
 
 /// Words of a bio that hold most of what is read of it, from its device on.
-const BIO_WORDS: usize = 5;
-type Words<'a, K> = <K as Kernel>::Window<'a, BIO_WORDS>;
+pub(crate) const BIO_WORDS: usize = 5;
+pub(crate) type Words<'a, K> = <K as Kernel>::Window<'a, BIO_WORDS>;
 
 #[inline(always)]
-fn words<K: Kernel>(room: &mut Room<BIO_WORDS>, bio: Ptr) -> Option<Words<'_, K>> {
+pub(crate) fn words<K: Kernel>(room: &mut Room<BIO_WORDS>, bio: Ptr) -> Option<Words<'_, K>> {
     if layout!(bio_bdev) != ABSENT {
         K::window(room, bio, layout!(bio_bdev))
     } else {
@@ -95,7 +95,7 @@ fn has_flush_flags(opf: u32) -> bool {
 /// the partition remap `bi_bdev` still is the partition (since 5.12), while
 /// the sector is absolute.
 #[inline(always)]
-fn device<K: Kernel>(bio: &Words<'_, K>) -> Option<(u32, Ptr)> {
+pub(crate) fn device<K: Kernel>(bio: &Words<'_, K>) -> Option<(u32, Ptr)> {
     if layout!(bio_bdev) != ABSENT {
         return slots::bdev::<K>(K::follow(bio, layout!(bio_bdev))?);
     }

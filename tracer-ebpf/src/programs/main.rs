@@ -17,9 +17,12 @@ mod bio;
 mod classic;
 mod log;
 mod maps;
+mod md_maps;
+mod member;
 mod read;
 mod request;
 mod slots;
+mod stripe;
 
 use aya_ebpf::{
     macros::{btf_tracepoint, raw_tracepoint, tracepoint},
@@ -111,6 +114,44 @@ pub fn block_bio_queue_raw(ctx: RawTracePointContext) -> i32 {
 #[tracepoint(category = "block", name = "block_bio_queue")]
 pub fn block_bio_queue_tp(ctx: TracePointContext) -> u32 {
     classic::on_queue(&ctx);
+    0
+}
+
+/// On md's components; loaded from the object's second copy.
+#[btf_tracepoint(function = "block_bio_queue")]
+pub fn member_bio_queue_btf(ctx: BtfTracePointContext) -> i32 {
+    let address = || argument_address(&ctx, layout!(arg_bio_queue_bio));
+    with_argument!(ctx, arg_bio_queue_bio, |bio| member::on_queue::<Typed>(
+        bio, address
+    ));
+    0
+}
+
+#[raw_tracepoint(tracepoint = "block_bio_queue")]
+pub fn member_bio_queue_raw(ctx: RawTracePointContext) -> i32 {
+    with_argument!(ctx, arg_bio_queue_bio, |bio: Ptr| {
+        member::on_queue::<Probed>(bio, || Some(bio.address()));
+    });
+    0
+}
+
+#[btf_tracepoint(function = "block_bio_remap")]
+pub fn member_bio_remap_btf(ctx: BtfTracePointContext) -> i32 {
+    match layout!(arg_bio_remap_bio) {
+        0 => member::on_remap::<Typed>(Ptr::new(ctx.arg(0)), ctx.arg(1)),
+        1 => member::on_remap::<Typed>(Ptr::new(ctx.arg(1)), ctx.arg(2)),
+        _ => {}
+    }
+    0
+}
+
+#[raw_tracepoint(tracepoint = "block_bio_remap")]
+pub fn member_bio_remap_raw(ctx: RawTracePointContext) -> i32 {
+    match layout!(arg_bio_remap_bio) {
+        0 => member::on_remap::<Probed>(Ptr::new(ctx.arg(0)), ctx.arg(1)),
+        1 => member::on_remap::<Probed>(Ptr::new(ctx.arg(1)), ctx.arg(2)),
+        _ => {}
+    }
     0
 }
 

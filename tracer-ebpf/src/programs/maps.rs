@@ -80,7 +80,7 @@ fn add(cell: *mut u64, amount: u64) {
 
 /// Adds to one of a block's cells, if there is such a cell.
 #[inline(always)]
-fn add_at<const N: usize>(cells: *mut [u64; N], index: usize, amount: u64) {
+pub(crate) fn add_at<const N: usize>(cells: *mut [u64; N], index: usize, amount: u64) {
     if index < N {
         add(cells.cast::<u64>().wrapping_add(index), amount);
     }

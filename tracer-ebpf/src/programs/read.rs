@@ -8,8 +8,8 @@ use core::{ffi::c_void, mem::MaybeUninit};
 use aya_ebpf::{
     EbpfContext, Global,
     helpers::{
-        bpf_get_current_comm, bpf_get_current_pid_tgid, bpf_ktime_get_ns, bpf_probe_read_kernel,
-        bpf_probe_read_kernel_buf, generated,
+        bpf_get_current_comm, bpf_get_current_pid_tgid, bpf_get_current_task, bpf_ktime_get_ns,
+        bpf_probe_read_kernel, bpf_probe_read_kernel_buf, generated,
     },
     programs::TracePointContext,
 };
@@ -199,6 +199,20 @@ impl Ptr {
         self.0.is_null()
     }
 
+    /// The field's value as a number. By helper, because a pointer that is
+    /// loaded directly stays one for the verifier (`void *` since 6.18 too),
+    /// and may not be calculated with.
+    #[inline(always)]
+    pub(crate) fn number_at(self, offset: u16) -> Option<u64> {
+        Probed::load(self, offset)
+    }
+
+    /// A structure at an address that is a number.
+    #[inline(always)]
+    pub(crate) fn at(address: u64) -> Self {
+        Self(address as *const u8)
+    }
+
     /// The address as a number, to tell one object from another.
     #[inline(always)]
     pub(crate) fn address(self) -> u64 {
@@ -285,6 +299,21 @@ pub(crate) fn argument_address(ctx: &impl EbpfContext, index: u16) -> Option<u64
 pub(crate) fn now_ns() -> u64 {
     // SAFETY: no arguments.
     unsafe { bpf_ktime_get_ns() }
+}
+
+/// `PF_KTHREAD` of `task_struct.flags` (include/linux/sched.h).
+const KERNEL_THREAD: u32 = 0x0020_0000;
+
+/// Does a thread of the kernel's own run? `flags` is where a `task_struct` has
+/// them; false where that is not known.
+#[inline(always)]
+pub(crate) fn in_kernel_thread(flags: u16) -> bool {
+    if flags == ABSENT {
+        return false;
+    }
+    // SAFETY: no arguments.
+    let task = Ptr::at(unsafe { bpf_get_current_task() });
+    Probed::load::<u32>(task, flags).is_some_and(|flags| flags & KERNEL_THREAD != 0)
 }
 
 /// Thread group and command of the running task.

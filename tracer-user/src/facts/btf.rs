@@ -117,7 +117,7 @@ impl BtfFacts {
 /// One answer out of several types of the same name. Deduplication leaves
 /// copies of a type behind, and a driver may have one of the same name: as
 /// long as all that have an answer give the same, it is the answer.
-fn agreed<T: PartialEq>(answers: Vec<Result<T, TypeError>>) -> Result<Option<T>, String> {
+pub(super) fn agreed<T: PartialEq>(answers: Vec<Result<T, TypeError>>) -> Result<Option<T>, String> {
     let mut agreed = None;
     for answer in answers {
         let answer = answer.map_err(|error| error.to_string())?;
@@ -131,7 +131,7 @@ fn agreed<T: PartialEq>(answers: Vec<Result<T, TypeError>>) -> Result<Option<T>,
     Ok(agreed)
 }
 
-fn fields(btf: &Btf, wanted: &Field) -> Vec<Result<FieldFacts, TypeError>> {
+pub(super) fn fields(btf: &Btf, wanted: &Field) -> Vec<Result<FieldFacts, TypeError>> {
     let candidates = btf.resolve_types_by_name(wanted.structure);
     candidates
         .unwrap_or_default()

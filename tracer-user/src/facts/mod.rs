@@ -6,9 +6,12 @@
 //! it, because distributions move changes between versions.
 
 pub mod btf;
+pub mod md;
+pub mod md_wanted;
 pub mod privileges;
 pub mod program;
 pub mod root;
+pub mod symbols;
 pub mod tracefs;
 pub mod types;
 pub mod wanted;
@@ -17,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     btf::BtfFacts,
+    md::MdFacts,
     privileges::Privileges,
     root::{Absence, KernelRoot},
     tracefs::TracefsFacts,

@@ -35,6 +35,24 @@ impl KernelRoot {
         self.0.join("sys/kernel/btf/vmlinux")
     }
 
+    /// The BTF of a module; of what is built in there is none.
+    #[must_use]
+    pub fn module_btf(&self, module: &str) -> PathBuf {
+        self.0.join("sys/kernel/btf").join(module)
+    }
+
+    /// Of a module that is loaded, or built in with parameters.
+    #[must_use]
+    pub fn module(&self, module: &str) -> PathBuf {
+        self.0.join("sys/module").join(module)
+    }
+
+    /// Addresses of the kernel's functions.
+    #[must_use]
+    pub fn kallsyms(&self) -> PathBuf {
+        self.0.join("proc/kallsyms")
+    }
+
     /// The two places where tracefs is mounted, the usual one first.
     #[must_use]
     pub fn tracefs(&self) -> [PathBuf; 2] {

@@ -16,7 +16,7 @@ pub struct Field {
 }
 
 impl Field {
-    const fn number(structure: &'static str, path: &'static str, size_bytes: u32) -> Self {
+    pub(super) const fn number(structure: &'static str, path: &'static str, size_bytes: u32) -> Self {
         Self {
             structure,
             path,
@@ -26,7 +26,7 @@ impl Field {
     }
 
     /// 64-bit kernels only, as everything here.
-    const fn pointer(structure: &'static str, path: &'static str, to: &'static str) -> Self {
+    pub(super) const fn pointer(structure: &'static str, path: &'static str, to: &'static str) -> Self {
         Self {
             structure,
             path,
@@ -74,6 +74,11 @@ pub const BIO_SECTOR: Field = Field::number("bio", "bi_iter.bi_sector", 8);
 pub const BIO_SIZE: Field = Field::number("bio", "bi_iter.bi_size", 4);
 pub const BIO_BLKG: Field = Field::pointer("bio", "bi_blkg", "blkcg_gq");
 
+/// Pointers to a function and to anything: read as numbers.
+pub const BIO_END_IO: Field = Field::number("bio", "bi_end_io", 8);
+pub const BIO_PRIVATE: Field = Field::number("bio", "bi_private", 8);
+pub const TASK_FLAGS: Field = Field::number("task_struct", "flags", 4);
+
 pub const BLKG_BLKCG: Field = Field::pointer("blkcg_gq", "blkcg", "blkcg");
 pub const BLKCG_CGROUP: Field = Field::pointer("blkcg", "css.cgroup", "cgroup");
 pub const CGROUP_KN: Field = Field::pointer("cgroup", "kn", "kernfs_node");
@@ -107,6 +112,9 @@ pub const FIELDS: &[Field] = &[
     BIO_SECTOR,
     BIO_SIZE,
     BIO_BLKG,
+    BIO_END_IO,
+    BIO_PRIVATE,
+    TASK_FLAGS,
     BLKG_BLKCG,
     BLKCG_CGROUP,
     CGROUP_KN,

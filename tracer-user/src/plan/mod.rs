@@ -7,6 +7,7 @@ mod candidates;
 mod error;
 mod event;
 mod layout;
+pub mod md;
 mod missing;
 
 use std::fmt;
