@@ -21,6 +21,9 @@ pub enum Need {
     /// of the programs of a process that was given capabilities by its file.
     /// Not for files that the user names.
     KernelFiles,
+    /// To see the addresses of the kernel's functions, which with
+    /// `kernel.kptr_restrict` only `CAP_SYSLOG` may.
+    Symbols,
     /// To attach a classic tracepoint where `CAP_PERFMON` is not enough: with
     /// Debian's `kernel.perf_event_paranoid` of 3 only `CAP_SYS_ADMIN` may
     /// open a perf event ("security,perf: Allow further restriction of
@@ -35,9 +38,10 @@ pub enum Need {
 
 impl Need {
     /// Everything that may be needed in a run.
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Maps,
         Self::Programs,
+        Self::Symbols,
         Self::PerfEvents,
         Self::KernelFiles,
         Self::LockedMemory,
@@ -58,6 +62,8 @@ impl Need {
                     | &held(&[Capability::CAP_DAC_READ_SEARCH])
             }
             Self::KernelFiles | Self::NamedFiles => held(&[Capability::CAP_DAC_READ_SEARCH]),
+            // /sys/kernel/btf and /proc/kallsyms are everybody's to read.
+            Self::Symbols => held(&[Capability::CAP_SYSLOG]),
             Self::PerfEvents => held(&[Capability::CAP_SYS_ADMIN]),
             Self::LockedMemory => held(&[Capability::CAP_SYS_RESOURCE]),
         }

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use tracer_ebpf::{
     abi::{ProcessCells, ProcessKey},
     cells::{CELLS, detail},
+    origin::abi as origin,
 };
 
 use crate::units::DevId;
@@ -21,6 +22,9 @@ pub struct Snapshot {
     pub elapsed: Duration,
     pub rows: BTreeMap<RowKey, Row>,
     pub processes: Vec<ProcessRow>,
+    /// Why md's components were read and written; `None` where that cannot be
+    /// told, or there is no array.
+    pub origins: Option<Origins>,
     /// What each mechanism lost; `None` where it cannot tell.
     pub lost: Lost,
     pub unknown: Unknown,
@@ -47,6 +51,24 @@ pub struct Row {
     pub requeued: Option<u64>,
     /// Indexed by [`detail`]; `None` for a device without histograms.
     pub detail: Option<Box<[u64; detail::CELLS]>>,
+}
+
+/// Indexed by [`tracer_ebpf::origin::abi`].
+pub type OriginCells = Box<[u64; origin::CELLS]>;
+
+/// The reasons of every component's IO.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origins {
+    pub components: BTreeMap<OriginKey, OriginCells>,
+    /// Rows of raid4/5/6 were looked into; else their IO is unattributed.
+    pub rows: bool,
+}
+
+/// A component in one array.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OriginKey {
+    pub array: RowKey,
+    pub component: RowKey,
 }
 
 /// One process's bios on one device.

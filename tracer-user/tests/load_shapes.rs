@@ -3,7 +3,7 @@
 
 use caps::Capability;
 use iotrace::{
-    facts::{KernelFacts, KernelRoot},
+    facts::{KernelFacts, KernelRoot, wanted},
     plan::{Kind, ProbePlan, Request},
     source::live::shapes,
 };
@@ -66,5 +66,46 @@ fn every_shape_loads() {
     );
     if facts.btf.found().is_some() {
         assert!(kinds.contains(&Kind::Btf) && kinds.contains(&Kind::Raw));
+    }
+}
+
+/// Whatever modules of md's this kernel has: the verifier does not know them.
+#[test]
+fn every_shape_on_components_loads() {
+    if !privileged() {
+        return;
+    }
+    let facts = KernelFacts::read(&KernelRoot::default());
+    if facts.btf.found().is_none() {
+        eprintln!("not run: no BTF, without which nothing on components is loaded");
+        return;
+    }
+    let request = Request {
+        attach: None,
+        by_process: false,
+        bio_latency: false,
+        bio_remap_needed: true,
+    };
+    let plan = ProbePlan::new(&facts, &request);
+    for (name, layout) in shapes::md_layouts() {
+        let mut layout = layout;
+        let offset = |field: wanted::Field| {
+            let found = facts
+                .btf
+                .found()
+                .unwrap()
+                .fields
+                .get(&field.name())
+                .unwrap();
+            u16::try_from(found.offset_bytes).unwrap()
+        };
+        layout.bio_end_io = offset(wanted::BIO_END_IO);
+        layout.bio_private = offset(wanted::BIO_PRIVATE);
+        for (program, outcome) in shapes::load_for_md(&plan, &layout).unwrap() {
+            match outcome {
+                Ok(walked) => eprintln!("{program}, {name}: {walked:?} instructions walked"),
+                Err(reason) => panic!("{program}, {name}: {reason}"),
+            }
+        }
     }
 }

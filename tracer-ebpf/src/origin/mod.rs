@@ -5,6 +5,7 @@
 //! Must not read memory, count, or know where the numbers come from.
 
 pub mod abi;
+mod blocks;
 mod cause;
 mod decide;
 mod end_io;
@@ -12,6 +13,7 @@ mod region;
 mod row;
 
 pub use self::{
+    blocks::{Block, Blocks},
     cause::{Cause, Shape, cause},
     decide::{RecoveryBits, StripeRead, StripeWrite, Sync, stripe_read, stripe_write},
     end_io::{EndIo, Level},

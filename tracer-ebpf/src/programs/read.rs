@@ -114,6 +114,19 @@ impl<const N: usize> Room<N> {
         Self(MaybeUninit::uninit())
     }
 
+    /// Copies from kernel memory by one call of a helper, which returns 0.
+    #[inline(always)]
+    fn copy(&mut self, from: *const u8) -> (&[u64; N], u64) {
+        // SAFETY: the helper checks the address and writes so many bytes,
+        // zeroes on a fault.
+        unsafe {
+            let to = self.0.as_mut_ptr().cast::<c_void>();
+            let size = size_of::<[u64; N]>() as u32;
+            let result = generated::bpf_probe_read_kernel(to, size, from.cast());
+            (self.0.assume_init_ref(), result as u64)
+        }
+    }
+
     /// Fills it from kernel memory by one call of a helper.
     #[inline(always)]
     fn fill(&mut self, from: *const u8) -> Option<&[u64; N]> {
@@ -128,6 +141,20 @@ impl<const N: usize> Room<N> {
             Some(self.0.assume_init_ref())
         }
     }
+}
+
+/// As [`Kernel::window`] by helper, without a branch on whether it worked: in a
+/// loop each would be one more way on for the verifier. Of what cannot be read
+/// the words are 0, and the number beside them is not.
+#[inline(always)]
+pub(crate) fn copy<const N: usize>(
+    room: &mut Room<N>,
+    base: Ptr,
+    first: u16,
+) -> (Copied<'_, N>, u64) {
+    let first = first & !7;
+    let (words, fault) = room.copy(base.0.wrapping_add(first as usize));
+    (Copied { base, first, words }, fault)
 }
 
 /// A copy of some words.

@@ -7,7 +7,7 @@
 use tracer_ebpf::{
     abi::ABSENT,
     origin::{
-        Cause, Level, Origin, RecoveryBits, Shape, StripeRead, StripeWrite, Sync,
+        Block, Blocks, Cause, Level, Origin, RecoveryBits, Shape, StripeRead, StripeWrite, Sync,
         abi::{MAX_DISKS, ROWS},
         cause, row_kind, stripe_read, stripe_write,
     },
@@ -16,7 +16,7 @@ use tracer_ebpf::{
 use crate::{
     md_maps::{Cells, md},
     member::Member,
-    read::{Kernel as _, Probed, Ptr, Room, layout},
+    read::{Kernel as _, Probed, Ptr, Room, copy, layout},
 };
 
 /// Words of a `stripe_head`, from its configuration on.
@@ -111,7 +111,7 @@ impl Row {
         if !origin.is_preread() {
             return (origin, Cause::NotTold);
         }
-        let shape = self.shape(&blocks, member).unwrap_or_default();
+        let shape = self.shape(blocks, member).unwrap_or_default();
         (origin, cause(origin, &shape))
     }
 
@@ -130,14 +130,16 @@ impl Row {
             retry: flags & md!(dev_retry),
             ..StripeRead::default()
         };
-        let mut blocks = Blocks::default();
-        if read.syncing | read.expanding == 0 {
-            walk(self.stripe.address(), self.disks, &mut blocks)?;
-        }
-        read.any_toread = blocks.toread;
-        read.any_towrite = blocks.towrite;
-        read.any_failed = u64::from(blocks.insync != self.disks);
+        let blocks = self.blocks()?;
+        read.any_toread = blocks.toread();
+        read.any_towrite = u64::from(blocks.towrites());
+        read.any_failed = u64::from(blocks.insync() != self.disks);
         Some((stripe_read(&read, self.sync(read.syncing)), blocks))
+    }
+
+    #[inline(always)]
+    fn blocks(&self) -> Option<Blocks> {
+        Blocks::unpack(walk_row(self.stripe.address(), u64::from(self.disks)))
     }
 
     #[inline(always)]
@@ -150,8 +152,11 @@ impl Row {
 
     /// The write behind a pre-read.
     #[inline(always)]
-    fn shape(&self, blocks: &Blocks, member: &Member) -> Option<Shape> {
-        let bio = Ptr::at(blocks.write);
+    fn shape(&self, blocks: Blocks, member: &Member) -> Option<Shape> {
+        let writer = u64::from(md!(stripe_dev))
+            .wrapping_add(u64::from(blocks.writer()).wrapping_mul(u64::from(md!(dev_size))));
+        let writer = Ptr::at(self.stripe.address().wrapping_add(writer));
+        let bio = Ptr::at(writer.number_at(md!(dev_towrite))?);
         let sector: u64 = Probed::load(bio, layout!(bio_sector))?;
         let len: u32 = Probed::load(bio, layout!(bio_size))?;
         let mddev = Ptr::at(self.conf.number_at(md!(conf_mddev))?);
@@ -172,7 +177,7 @@ impl Row {
             max_bytes: member.component.max_bytes,
             data_disks: u64::from(member.component.data_disks),
             parity_disks: u64::from(member.component.parity_disks),
-            written_blocks: u64::from(blocks.towrites),
+            written_blocks: u64::from(blocks.towrites()),
             not_synced: self.sector >= synced,
             never_rmw: rmw_level == 0,
         })
@@ -185,57 +190,51 @@ fn plausible(sector: u64, conf: u64) -> bool {
     sector & 7 == 0 && (conf as i64) < 0
 }
 
-/// What all blocks of a row say together.
-#[derive(Clone, Copy, Default)]
-struct Blocks {
-    /// Some block's.
-    toread: u64,
-    towrite: u64,
-    /// A bio that is to be written.
-    write: u64,
-    /// How many blocks have one.
-    towrites: u32,
-    insync: u32,
-    /// Data blocks that are being written from end to end.
-    whole: u32,
-    /// Blocks that are not written and of which the cache has no content.
-    stale: u32,
-}
-
-/// 1 where `value` is not 0, without a branch: each would be one more path for
-/// the verifier at every disk.
-#[inline(always)]
-fn is_set(value: u64) -> u64 {
-    (value | value.wrapping_neg()) >> 63
-}
-
-/// Looks at every block of a row.
-#[inline(always)]
-fn walk(stripe: u64, disks: u32, blocks: &mut Blocks) -> Option<()> {
+/// Looks at every block of a row ([`Blocks::pack`]).
+///
+/// A global function: walked by the verifier once for any two numbers, not
+/// once for each state that its callers may be in.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn walk_row(stripe: u64, disks: u64) -> u64 {
+    let mut blocks = Blocks::none();
     let mut dev = stripe.wrapping_add(u64::from(md!(stripe_dev)));
-    for index in 0..MAX_DISKS {
-        if index >= disks {
+    for slot in 0..MAX_DISKS {
+        if u64::from(slot) >= disks {
             break;
         }
-        let mut room = Room::<DEV_WORDS>::new();
-        let words = Probed::window(&mut room, Ptr::at(dev), md!(dev_toread))?;
-        let toread: u64 = Probed::at(&words, md!(dev_toread))?;
-        let towrite: u64 = Probed::at(&words, md!(dev_towrite))?;
-        let written: u64 = Probed::at(&words, md!(dev_written))?;
-        let flags: u64 = Probed::at(&words, md!(dev_flags))?;
-        blocks.toread |= toread;
-        blocks.towrite |= towrite;
-        let keep = is_set(towrite).wrapping_neg();
-        blocks.write = (towrite & keep) | (blocks.write & !keep);
-        blocks.towrites += is_set(towrite) as u32;
-        blocks.insync += is_set(flags & md!(dev_insync)) as u32;
-        let is_written = is_set(written);
-        blocks.whole += (is_written & is_set(flags & md!(dev_overwrite))) as u32;
-        let known = is_written | is_set(flags & md!(dev_uptodate));
-        blocks.stale += (known ^ 1) as u32;
+        blocks = blocks.with(slot, &block(dev));
         dev = dev.wrapping_add(u64::from(md!(dev_size)));
     }
-    Some(())
+    blocks.pack()
+}
+
+#[inline(always)]
+fn block(dev: u64) -> Block {
+    let mut room = Room::<DEV_WORDS>::new();
+    let (words, fault) = copy(&mut room, Ptr::at(dev), md!(dev_toread));
+    let word = |offset| Probed::at::<u64, DEV_WORDS>(&words, offset);
+    let flags = word(md!(dev_flags));
+    let (Some(toread), Some(towrite), Some(written), Some(flags)) = (
+        word(md!(dev_toread)),
+        word(md!(dev_towrite)),
+        word(md!(dev_written)),
+        flags,
+    ) else {
+        return Block {
+            fault: 1,
+            ..Block::default()
+        };
+    };
+    Block {
+        toread,
+        towrite,
+        written,
+        overwrite: flags & md!(dev_overwrite),
+        uptodate: flags & md!(dev_uptodate),
+        insync: flags & md!(dev_insync),
+        fault,
+    }
 }
 
 /// Counts a row whose parity is being written. Once: at P.
@@ -244,9 +243,8 @@ pub(crate) fn count_row(row: &Row, member: &Member) -> Option<()> {
     if !row.is_p || row.replacement {
         return None;
     }
-    let mut blocks = Blocks::default();
-    walk(row.stripe.address(), row.disks, &mut blocks)?;
-    let kind = row_kind(member.component.data_disks, blocks.whole, blocks.stale);
+    let blocks = row.blocks()?;
+    let kind = row_kind(member.component.data_disks, blocks.whole(), blocks.stale());
     Cells::of(member.index)?.count(ROWS + kind as usize, 1);
     Some(())
 }

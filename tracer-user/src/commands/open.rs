@@ -13,13 +13,13 @@ use tracer_ebpf::abi::Config;
 use super::{live::By, tell};
 use crate::{
     cli::LiveArgs,
-    facts::{KernelFacts, KernelRoot},
+    facts::{KernelFacts, KernelRoot, MdFacts},
     geometry_spec,
-    plan::{ProbePlan, Request},
+    plan::{ProbePlan, Request, md::MdPlan},
     privileges::{self, Need},
     source::{
         Source,
-        live::{BpfLog, LiveOptions, LiveSource},
+        live::{BpfLog, LiveOptions, LiveSource, MdOptions},
         synthetic::SyntheticSource,
     },
     sysfs::{
@@ -101,6 +101,11 @@ pub fn open(args: &LiveArgs) -> anyhow::Result<Opened> {
         None => {
             let mut source = live(args, sys, machine)?;
             log = source.take_log();
+            if let Some(error) = source.no_origins() {
+                tell(&format!(
+                    "not told: why arrays read and write their members: {error}"
+                ));
+            }
             for error in source.missing() {
                 tell(&format!(
                     "not told: {}: {error}",
@@ -120,6 +125,17 @@ pub fn open(args: &LiveArgs) -> anyhow::Result<Opened> {
 fn kernel_facts() -> KernelFacts {
     let _raised = privileges::raise(Need::KernelFiles);
     KernelFacts::read(&KernelRoot::default())
+}
+
+fn md_options(kernel: KernelFacts) -> MdOptions {
+    let root = KernelRoot::default();
+    MdOptions {
+        modules: Box::new(|| MdFacts::loaded(&KernelRoot::default())),
+        plan: Box::new(move || {
+            let _raised = privileges::raise(Need::Symbols);
+            MdPlan::new(&kernel, &MdFacts::read(&root))
+        }),
+    }
 }
 
 fn live(args: &LiveArgs, sys: SysRoot, machine: Machine) -> anyhow::Result<LiveSource> {
@@ -177,6 +193,7 @@ fn live(args: &LiveArgs, sys: SysRoot, machine: Machine) -> anyhow::Result<LiveS
         read_topology,
         pick_detailed,
         cgroups: CgroupPaths::new(&mounts),
+        md: md_options(facts),
     })?;
     if source.attached().is_empty() {
         bail!("nothing could be attached");

@@ -117,7 +117,9 @@ impl BtfFacts {
 /// One answer out of several types of the same name. Deduplication leaves
 /// copies of a type behind, and a driver may have one of the same name: as
 /// long as all that have an answer give the same, it is the answer.
-pub(super) fn agreed<T: PartialEq>(answers: Vec<Result<T, TypeError>>) -> Result<Option<T>, String> {
+pub(super) fn agreed<T: PartialEq>(
+    answers: Vec<Result<T, TypeError>>,
+) -> Result<Option<T>, String> {
     let mut agreed = None;
     for answer in answers {
         let answer = answer.map_err(|error| error.to_string())?;

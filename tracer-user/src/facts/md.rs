@@ -39,15 +39,19 @@ pub struct MdFacts {
 }
 
 impl MdFacts {
+    /// md's modules that are loaded, or built in.
+    #[must_use]
+    pub fn loaded(root: &KernelRoot) -> Vec<&'static str> {
+        let is_there = |module: &&str| root.module(module).is_dir();
+        MODULES.into_iter().filter(is_there).collect()
+    }
+
     /// Reads what there is below `root`; nothing at all where no module of
     /// md's is loaded.
     #[must_use]
     pub fn read(root: &KernelRoot) -> Self {
         let mut facts = Self::default();
-        let loaded: Vec<&str> = MODULES
-            .into_iter()
-            .filter(|module| root.module(module).is_dir())
-            .collect();
+        let loaded = Self::loaded(root);
         if loaded.is_empty() {
             return facts;
         }
@@ -124,7 +128,11 @@ impl MdFacts {
     }
 
     fn note_constant(&mut self, name: String, value: u32) {
-        if self.constants.get(&name).is_some_and(|known| *known != value) {
+        if self
+            .constants
+            .get(&name)
+            .is_some_and(|known| *known != value)
+        {
             self.refused
                 .insert(name, "modules disagree on its value".to_owned());
             return;

@@ -39,11 +39,7 @@ pub fn read(root: &KernelRoot, wanted: &[EndFunction]) -> Result<Symbols, Absenc
     parse(&path, BufReader::with_capacity(1 << 20, file), wanted)
 }
 
-fn parse(
-    path: &Path,
-    mut file: impl BufRead,
-    wanted: &[EndFunction],
-) -> Result<Symbols, Absence> {
+fn parse(path: &Path, mut file: impl BufRead, wanted: &[EndFunction]) -> Result<Symbols, Absence> {
     let mut found = Symbols::new();
     let mut any = false;
     let mut line = String::new();

@@ -16,7 +16,11 @@ pub struct Field {
 }
 
 impl Field {
-    pub(super) const fn number(structure: &'static str, path: &'static str, size_bytes: u32) -> Self {
+    pub(super) const fn number(
+        structure: &'static str,
+        path: &'static str,
+        size_bytes: u32,
+    ) -> Self {
         Self {
             structure,
             path,
@@ -26,7 +30,11 @@ impl Field {
     }
 
     /// 64-bit kernels only, as everything here.
-    pub(super) const fn pointer(structure: &'static str, path: &'static str, to: &'static str) -> Self {
+    pub(super) const fn pointer(
+        structure: &'static str,
+        path: &'static str,
+        to: &'static str,
+    ) -> Self {
         Self {
             structure,
             path,

@@ -196,7 +196,7 @@ fn fits_table(btf: &BtfFacts) -> bool {
 
 /// drivers/md/raid5.h of 5.10, as gcc lays it out for x86-64 without spinlock
 /// debugging: seen on Debian's 5.10.223.
-fn fill_from_table(layout: &mut MdLayout) {
+pub(crate) fn fill_from_table(layout: &mut MdLayout) {
     *layout = MdLayout {
         stripe_syncing: 1 << 3,
         stripe_expanding: 1 << 10 | 1 << 11 | 1 << 12,

@@ -158,6 +158,7 @@ impl Bench {
                 elapsed: Duration::ZERO,
                 rows,
                 processes: Vec::new(),
+                origins: None,
                 lost: Lost {
                     by_maps: Some(0),
                     by_recursion: Some(0),

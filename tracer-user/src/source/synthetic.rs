@@ -290,6 +290,7 @@ impl Source for SyntheticSource {
             elapsed: Duration::ZERO,
             rows: rows.collect(),
             processes: Vec::new(),
+            origins: None,
             lost: Lost {
                 by_maps: Some(0),
                 by_recursion: Some(0),

@@ -111,6 +111,8 @@ pub struct Limits {
     pub io_opt: Option<Bytes>,
     pub chunk_sectors: Option<Sectors>,
     pub rotational: Option<bool>,
+    /// A longer IO is split (`queue/max_sectors_kb`).
+    pub max_io: Option<Bytes>,
 }
 
 /// `alignment_offset` as sysfs prints it.
@@ -161,10 +163,24 @@ pub struct MdArray {
     pub metadata_version: Option<String>,
     pub sync_action: Option<String>,
     pub array_state: Option<String>,
+    /// The write-intent bitmap on the components.
+    pub bitmap: Option<MdBitmap>,
+    /// Of raid4/5/6: 0 never read-modify-write, 1 where it reads less, 2 where
+    /// it reads no more (`enum` beside `rmw_level`, drivers/md/raid5.h).
+    pub rmw_level: Option<u32>,
     /// A reshape is running: chunk, layout or disks are changing.
     pub reshaping: bool,
     /// `md/dev-*`, sorted by name.
     pub components: Vec<MdComponent>,
+}
+
+/// `md/bitmap/*` of an array whose bitmap lies on its components.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MdBitmap {
+    /// From the superblock, in sectors; before it where negative.
+    pub location_sectors: i64,
+    /// Bytes of the array, or of a component for raid1/4/5/6, to a bit.
+    pub chunk: Bytes,
 }
 
 /// `md/dev-*` of an array: one component.
@@ -182,6 +198,8 @@ pub struct MdComponent {
     pub data_offset: Option<Sectors>,
     /// How much of the component holds the array's data.
     pub data_size: Option<Bytes>,
+    /// The partial parity log: where, and how long.
+    pub ppl: Option<(Sectors, Sectors)>,
 }
 
 impl Device {

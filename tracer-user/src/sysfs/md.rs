@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use super::{
-    device::{MdArray, MdComponent},
+    device::{MdArray, MdBitmap, MdComponent},
     root::Attributes,
 };
 use crate::units::{Bytes, Sectors};
@@ -34,6 +34,8 @@ pub(super) fn read(dir: &Path, unreadable: &mut Vec<String>) -> Option<MdArray> 
         metadata_version: md.text("metadata_version"),
         sync_action: md.text("sync_action"),
         array_state: md.text("array_state"),
+        bitmap: bitmap(&mut md),
+        rmw_level: md.value("rmw_level"),
         reshaping: position.is_some_and(|position| position != "none")
             || raid_disks.is_some_and(|disks| disks.old.is_some())
             || layout.is_some_and(|layout| layout.old.is_some())
@@ -57,6 +59,16 @@ fn components(dir: &Path, md: &mut Attributes) -> Vec<MdComponent> {
         .collect()
 }
 
+/// `location` is `none`, `file`, or `+8` and the like.
+fn bitmap(md: &mut Attributes) -> Option<MdBitmap> {
+    let location = md.text("bitmap/location")?;
+    let location_sectors = location.strip_prefix('+').unwrap_or(&location);
+    Some(MdBitmap {
+        location_sectors: location_sectors.parse().ok()?,
+        chunk: md.value("bitmap/chunksize").map(Bytes)?,
+    })
+}
+
 fn component(name: &str, attributes: &mut Attributes) -> MdComponent {
     MdComponent {
         name: name.replace('!', "/"),
@@ -74,7 +86,15 @@ fn component(name: &str, attributes: &mut Attributes) -> MdComponent {
         data_size: attributes
             .value::<u64>("size")
             .map(|kib| Bytes(kib.saturating_mul(1024))),
+        ppl: ppl(attributes),
     }
+}
+
+/// Without one both are 0.
+fn ppl(attributes: &mut Attributes) -> Option<(Sectors, Sectors)> {
+    let start = attributes.value("ppl_sector").map(Sectors)?;
+    let len = attributes.value("ppl_size").map(Sectors)?;
+    (len.0 != 0).then_some((start, len))
 }
 
 #[cfg(test)]
@@ -107,9 +127,24 @@ mod tests {
             panic!("{:?}", array.components)
         };
         assert_eq!((spare.name.as_str(), spare.slot), ("cciss/c0d0", None));
+        assert_eq!(array.bitmap, None);
+        assert_eq!(member.ppl, None);
         assert_eq!(member.data_offset, Some(Sectors(2048)));
         assert_eq!(member.data_size, Some(Bytes(1 << 20)));
         assert_eq!(member.state, ["in_sync", "write_mostly"]);
+    }
+
+    #[test]
+    fn a_bitmap_and_a_log() {
+        let dir = expand(
+            "md/level = raid5\nmd/bitmap/location = +8\nmd/bitmap/chunksize = 65536\n\
+             md/dev-sda/ppl_sector = 264\nmd/dev-sda/ppl_size = 2040\n",
+        )
+        .unwrap();
+        let array = read(dir.path(), &mut Vec::new()).unwrap();
+        let bitmap = array.bitmap.unwrap();
+        assert_eq!((bitmap.location_sectors, bitmap.chunk), (8, Bytes(65536)));
+        assert_eq!(array.components[0].ppl, Some((Sectors(264), Sectors(2040))));
     }
 
     #[test]

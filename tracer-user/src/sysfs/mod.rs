@@ -13,6 +13,7 @@ pub mod device;
 pub mod geometry;
 pub mod geometry_override;
 mod md;
+pub mod md_books;
 pub mod mounts;
 mod notes;
 pub mod read;

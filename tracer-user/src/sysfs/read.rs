@@ -197,6 +197,9 @@ fn limits(attributes: &mut Attributes) -> Limits {
         rotational: attributes
             .value::<u8>("queue/rotational")
             .map(|value| value != 0),
+        max_io: attributes
+            .value::<u64>("queue/max_sectors_kb")
+            .map(|kib| Bytes(kib.saturating_mul(1024))),
     }
 }
 

@@ -77,7 +77,15 @@ pub(super) fn attach(ebpf: &mut Ebpf, plan: &EventPlan) -> Result<Attached, Atta
 }
 
 fn attach_by(ebpf: &mut Ebpf, event: Event, kind: Kind) -> Result<(), String> {
-    let program = program(ebpf, event, kind)?;
+    attach_named(ebpf, &event.program(kind), event)
+}
+
+/// Attaches the program of this name.
+///
+/// # Errors
+/// What the kernel said.
+pub(super) fn attach_named(ebpf: &mut Ebpf, name: &str, event: Event) -> Result<(), String> {
+    let program = program(ebpf, name)?;
     load(program, event).map_err(|error| explain(&error))?;
     let attached = match program {
         Program::BtfTracePoint(program) => program.attach().map(|_link| ()),
@@ -98,8 +106,8 @@ fn attach_classic(program: &mut TracePoint, event: Event) -> Result<(), ProgramE
 
 /// Loads one program without attaching it; tells how many instructions the
 /// verifier walked.
-pub(super) fn load_only(ebpf: &mut Ebpf, event: Event, kind: Kind) -> Result<Option<u32>, String> {
-    let program = program(ebpf, event, kind)?;
+pub(super) fn load_only(ebpf: &mut Ebpf, name: &str, event: Event) -> Result<Option<u32>, String> {
+    let program = program(ebpf, name)?;
     load(program, event).map_err(|error| explain(&error))?;
     Ok(program
         .info()
@@ -107,9 +115,8 @@ pub(super) fn load_only(ebpf: &mut Ebpf, event: Event, kind: Kind) -> Result<Opt
         .and_then(|info| info.verified_instruction_count()))
 }
 
-fn program(ebpf: &mut Ebpf, event: Event, kind: Kind) -> Result<&mut Program, String> {
-    let name = event.program(kind);
-    ebpf.program_mut(&name)
+fn program<'a>(ebpf: &'a mut Ebpf, name: &str) -> Result<&'a mut Program, String> {
+    ebpf.program_mut(name)
         .ok_or_else(|| format!("the eBPF object has no program {name}"))
 }
 
@@ -160,9 +167,12 @@ fn chain(error: &dyn std::error::Error) -> String {
 /// The kernel's own figures of a program that runs.
 #[must_use]
 pub(super) fn program_facts(ebpf: &Ebpf, attached: &Attached) -> Option<ProgramFacts> {
-    let fd = ebpf
-        .program(&attached.event.program(attached.kind))?
-        .fd()
-        .ok()?;
+    facts_of(ebpf, &attached.event.program(attached.kind))
+}
+
+/// The same of the program of this name.
+#[must_use]
+pub(super) fn facts_of(ebpf: &Ebpf, name: &str) -> Option<ProgramFacts> {
+    let fd = ebpf.program(name)?.fd().ok()?;
     program::read(fd.as_fd().as_raw_fd())
 }

@@ -13,6 +13,7 @@ use tracer_ebpf::{
         lost,
     },
     cells::{CELLS, HOT_CELLS, SHARED_CELLS, detail},
+    origin::abi::{Component, MdLayout},
 };
 
 /// A shared value, under a name of this crate's own so that it may be [`Pod`].
@@ -27,7 +28,7 @@ macro_rules! plain {
         unsafe impl Pod for Shared<$type> {}
     )*};
 }
-plain!(Layout Config SlotState SlotOwner Place Ranges ProcessKey ProcessCells);
+plain!(MdLayout Component Layout Config SlotState SlotOwner Place Ranges ProcessKey ProcessCells);
 
 /// `BPF_NOEXIST` of linux/bpf.h.
 const NO_EXIST: u64 = 1;
@@ -91,7 +92,7 @@ where
 }
 
 /// Names the map in an error of it.
-fn named<T>(name: &'static str, result: Result<T, MapError>) -> Result<T, MapsError> {
+pub(super) fn named<T>(name: &'static str, result: Result<T, MapError>) -> Result<T, MapsError> {
     result.map_err(|source| MapsError::Map { name, source })
 }
 
@@ -302,13 +303,20 @@ impl Maps {
     }
 
     pub(super) fn lost(&self) -> Result<LostCells, MapsError> {
-        let values = named("LOST", self.lost.get(&0, 0))?;
-        let mut sums = LostCells::default();
-        for cpu in values.iter() {
-            let (cells, made) = cpu.split_at(lost::CELLS);
-            sums.lost += cells.iter().sum::<u64>();
-            sums.slots_made += made.iter().sum::<u64>();
-        }
-        Ok(sums)
+        lost_cells(&self.lost)
     }
+}
+
+/// Sums the map `LOST` of one copy of the object.
+pub(super) fn lost_cells(
+    map: &PerCpuArray<MapData, [u64; LOST_WORDS]>,
+) -> Result<LostCells, MapsError> {
+    let values = named("LOST", map.get(&0, 0))?;
+    let mut sums = LostCells::default();
+    for cpu in values.iter() {
+        let (cells, made) = cpu.split_at(lost::CELLS);
+        sums.lost += cells.iter().sum::<u64>();
+        sums.slots_made += made.iter().sum::<u64>();
+    }
+    Ok(sums)
 }

@@ -10,6 +10,7 @@ mod counted;
 mod log;
 mod maps;
 mod object;
+mod origins;
 mod place;
 mod processes;
 mod read;
@@ -29,10 +30,11 @@ pub use attach::{AttachError, Attached, Refusal};
 pub use log::{BpfLog, LogError};
 pub use maps::MapsError;
 pub use object::{ObjectError, Sizes};
+pub use origins::OriginsError;
 
-use self::{maps::Maps, processes::Processes, slots::Slots};
+use self::{maps::Maps, origins::Origins, processes::Processes, slots::Slots};
 use crate::{
-    plan::{Event, EventPlan, Kind, ProbePlan},
+    plan::{Event, EventPlan, Kind, ProbePlan, md::MdPlan},
     privileges::{self, Need, raise},
     snapshot::Snapshot,
     source::Source,
@@ -50,6 +52,14 @@ pub type ReadTopology = Box<dyn FnMut() -> anyhow::Result<Topology>>;
 /// all of them.
 pub type PickDetailed = Box<dyn Fn(&Topology) -> Option<HashSet<DevId>>>;
 
+/// How md's components are to be watched.
+pub struct MdOptions {
+    /// Names of md's modules that are loaded.
+    pub modules: Box<dyn Fn() -> Vec<&'static str>>,
+    /// What is to be done for them, or why nothing can be.
+    pub plan: Box<dyn Fn() -> Result<MdPlan, String>>,
+}
+
 /// What a live source is to count.
 pub struct LiveOptions {
     pub plan: ProbePlan,
@@ -58,6 +68,7 @@ pub struct LiveOptions {
     pub pick_detailed: PickDetailed,
     /// Finds the control groups that processes belong to.
     pub cgroups: CgroupPaths,
+    pub md: MdOptions,
 }
 
 /// Counters of the running kernel. Dropping it detaches every program.
@@ -71,6 +82,13 @@ pub struct LiveSource {
     plan: ProbePlan,
     /// With `--by process`.
     processes: Option<Processes>,
+    md: MdOptions,
+    /// The modules that `origins` was made for.
+    md_modules: Vec<&'static str>,
+    /// While there is an array.
+    origins: Option<Origins>,
+    /// Why there are none though there is an array.
+    no_origins: Option<OriginsError>,
     topology: Topology,
     read_topology: ReadTopology,
     pick_detailed: PickDetailed,
@@ -108,6 +126,7 @@ impl LiveSource {
             mut read_topology,
             pick_detailed,
             cgroups,
+            md,
         } = options;
         // Listening before looking: nothing that changes in between is missed.
         let uevents = UeventListener::new().ok();
@@ -138,6 +157,10 @@ impl LiveSource {
             log,
             plan,
             processes,
+            md,
+            md_modules: Vec::new(),
+            origins: None,
+            no_origins: None,
             topology,
             read_topology,
             pick_detailed,
@@ -145,6 +168,7 @@ impl LiveSource {
             started: Instant::now(),
             looked_again: false,
         };
+        source.follow_origins();
         source.attach_planned()?;
         source.started = Instant::now();
         privileges::started();
@@ -161,6 +185,13 @@ impl LiveSource {
     #[must_use]
     pub fn missing(&self) -> &[AttachError] {
         &self.missing
+    }
+
+    /// Why nobody can say why arrays read and write their components, where
+    /// there are arrays.
+    #[must_use]
+    pub fn no_origins(&self) -> Option<&OriginsError> {
+        self.no_origins.as_ref()
     }
 
     /// Hands out the log, once, if it was asked for.
@@ -186,6 +217,60 @@ impl LiveSource {
             Err(error) => self.missing.push(error),
         }
         Ok(())
+    }
+
+    /// Watches the components of the arrays there are. What fails is kept to be
+    /// told: everything else is counted all the same.
+    fn follow_origins(&mut self) {
+        let arrays = self.topology.devices.values();
+        if self.origins.is_none() && !arrays.into_iter().any(|device| device.md.is_some()) {
+            return;
+        }
+        match self.try_follow_origins() {
+            Ok(()) => self.no_origins = None,
+            Err(error) => {
+                self.no_origins = Some(error);
+                self.origins = None;
+            }
+        }
+    }
+
+    fn try_follow_origins(&mut self) -> Result<(), OriginsError> {
+        let modules = (self.md.modules)();
+        let same = self.md_modules == modules;
+        if same && self.no_origins.is_some() {
+            return Ok(());
+        }
+        if let Some(origins) = self.origins.as_mut().filter(|_| same)
+            && origins.follow(&self.topology)?
+        {
+            return self.attach_member_remap();
+        }
+        self.md_modules = modules;
+        let plan = (self.md.plan)().map_err(OriginsError::Plan)?;
+        let queue = self.plan.events.iter();
+        let Some(queue) = queue
+            .into_iter()
+            .find(|plan| plan.event == Event::BlockBioQueue)
+        else {
+            return Ok(());
+        };
+        let _raised = raise(Need::Programs);
+        let mut origins = Origins::start(&self.topology, plan, &self.plan.layout, queue)?;
+        if let Some(before) = self.origins.take() {
+            origins.go_on_from(before.into_counted()?);
+        }
+        origins.follow(&self.topology)?;
+        self.origins = Some(origins);
+        self.attach_member_remap()
+    }
+
+    fn attach_member_remap(&mut self) -> Result<(), OriginsError> {
+        let _raised = raise(Need::Programs);
+        match &mut self.origins {
+            Some(origins) if remap_needed(&self.topology) => origins.attach_remap(),
+            _ => Ok(()),
+        }
     }
 
     /// An array that hands its own bios down may come while we run.
@@ -226,6 +311,7 @@ impl Source for LiveSource {
             let wanted = (self.pick_detailed)(&self.topology);
             self.slots
                 .follow(&mut self.maps, &self.topology, wanted.as_ref())?;
+            self.follow_origins();
             self.attach_remap_if_needed()?;
             // Once more at the next call: a slot is freed at the second look.
             self.looked_again = told || changed || made;

@@ -5,8 +5,9 @@
 
 use aya::{Ebpf, EbpfLoader, GlobalData};
 use tracer_ebpf::{
-    abi::{CONFIG_SYMBOL, Config, LAYOUT_SYMBOL, Layout, slot_capacity},
+    abi::{CONFIG_SYMBOL, Config, FRONT_ENTRIES, LAYOUT_SYMBOL, Layout, slot_capacity},
     cells::detail,
+    origin::abi::{MD_LAYOUT_SYMBOL, MdLayout},
 };
 
 use super::{log, maps::Shared, slots};
@@ -114,9 +115,6 @@ fn is_not_permitted(error: &(dyn std::error::Error + 'static)) -> bool {
 /// # Errors
 /// Without the privilege to create maps, or without an embedded object.
 pub(super) fn open(layout: &Layout, config: &Config, sizes: Sizes) -> Result<Ebpf, ObjectError> {
-    if OBJECT.is_empty() {
-        return Err(ObjectError::NotEmbedded);
-    }
     let (layout, config) = (Shared(*layout), Shared(*config));
     let log_level: u8 = if config.0.log != 0 { u8::MAX } else { 0 };
     let mut loader = EbpfLoader::new();
@@ -157,6 +155,38 @@ pub(super) fn open(layout: &Layout, config: &Config, sizes: Sizes) -> Result<Ebp
                 NO_LOG_BUFFER_BYTES
             },
         );
+    load(&mut loader)
+}
+
+/// The same for the programs on md's components, of which `components` can be
+/// watched: the other programs' maps stay as small as they are compiled.
+///
+/// # Errors
+/// As [`open`].
+pub(super) fn open_for_md(
+    layout: &Layout,
+    md: &MdLayout,
+    components: u32,
+) -> Result<Ebpf, ObjectError> {
+    let (layout, md) = (Shared(*layout), Shared(*md));
+    let log_level: u8 = 0;
+    let mut loader = EbpfLoader::new();
+    loader
+        .override_global(LAYOUT_SYMBOL, GlobalData::from(&layout), true)
+        .override_global(MD_LAYOUT_SYMBOL, GlobalData::from(&md), true)
+        .override_global(aya_log::LEVEL, GlobalData::from(&log_level), true)
+        .map_max_entries("COMPONENT_INDEX", components)
+        .map_max_entries("COMPONENT_FRONT", FRONT_ENTRIES)
+        .map_max_entries("COMPONENTS", components)
+        .map_max_entries("COMPONENT_CELLS", components)
+        .map_max_entries(log::LINES_MAP, NO_LOG_BUFFER_BYTES);
+    load(&mut loader)
+}
+
+fn load(loader: &mut EbpfLoader<'_>) -> Result<Ebpf, ObjectError> {
+    if OBJECT.is_empty() {
+        return Err(ObjectError::NotEmbedded);
+    }
     // Before 5.11 maps and programs count as locked memory; later kernels do
     // not look at the limit.
     privileges::raise_memory_lock();

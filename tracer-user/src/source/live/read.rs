@@ -6,9 +6,9 @@ use std::{collections::BTreeMap, time::Instant};
 
 use super::{Attached, LiveSource, MapsError, attach, counted::Counted, maps::Maps, slots::Slots};
 use crate::{
-    plan::{Event, Kind},
+    plan::{Event, Kind, md::Rows},
     privileges::{Need, raise},
-    snapshot::{Lost, Row, RowKey, Snapshot, Unknown},
+    snapshot::{Lost, Origins, Row, RowKey, Snapshot, Unknown},
 };
 use jiff::Timestamp;
 
@@ -25,9 +25,20 @@ pub(super) fn snapshot(source: &mut LiveSource) -> anyhow::Result<Snapshot> {
         elapsed: Instant::now().saturating_duration_since(source.started),
         rows,
         processes,
+        origins: origins(source)?,
         lost: lost(source)?,
         unknown,
     })
+}
+
+fn origins(source: &LiveSource) -> Result<Option<Origins>, MapsError> {
+    let Some(origins) = &source.origins else {
+        return Ok(None);
+    };
+    Ok(Some(Origins {
+        components: origins.read()?,
+        rows: origins.rows() != Rows::Unknown,
+    }))
 }
 
 fn rows(maps: &Maps, slots: &Slots, unknown: Unknown) -> Result<BTreeMap<RowKey, Row>, MapsError> {
@@ -76,8 +87,14 @@ fn lost(source: &LiveSource) -> Result<Lost, MapsError> {
         };
         by_recursion = by_recursion.zip(misses).map(|(sum, misses)| sum + misses);
     }
+    let mut by_maps = source.maps.lost()?.lost;
+    if let Some(origins) = &source.origins {
+        by_maps += origins.lost_by_maps()?;
+        let misses = origins.recursion_misses();
+        by_recursion = by_recursion.zip(misses).map(|(sum, misses)| sum + misses);
+    }
     Ok(Lost {
-        by_maps: Some(source.maps.lost()?.lost),
+        by_maps: Some(by_maps),
         by_recursion,
     })
 }

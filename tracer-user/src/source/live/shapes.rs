@@ -4,10 +4,10 @@
 //!
 //! For tests. Must not count anything.
 
-use tracer_ebpf::abi::Config;
+use tracer_ebpf::{abi::Config, origin::abi::MdLayout};
 
-use super::{attach, object, object::Sizes};
-use crate::plan::{Event, Kind, ProbePlan};
+use super::{attach, object, object::Sizes, origins};
+use crate::plan::{Event, Kind, ProbePlan, md};
 
 /// One program in one shape, and what the kernel said to it.
 #[derive(Debug)]
@@ -52,13 +52,65 @@ pub fn load(plan: &ProbePlan, config: Config) -> Result<Vec<Loaded>, object::Obj
     for event in &plan.events {
         for candidate in &event.candidates {
             let (event, kind) = (event.event, candidate.kind);
-            let outcome = attach::load_only(&mut ebpf, event, kind);
+            let outcome = attach::load_only(&mut ebpf, &event.program(kind), event);
             loaded.push(Loaded {
                 event,
                 kind,
                 config,
                 outcome,
             });
+        }
+    }
+    Ok(loaded)
+}
+
+/// Every layout of md's structures that changes the programs on its
+/// components, whatever modules this kernel has.
+#[must_use]
+pub fn md_layouts() -> Vec<(&'static str, MdLayout)> {
+    let bio = MdLayout {
+        bio_end_io: 56,
+        bio_private: 64,
+        ..MdLayout::NONE
+    };
+    let mut rows = bio;
+    md::fill_from_table(&mut rows);
+    let all = MdLayout {
+        conf_mddev: 40,
+        mddev_recovery: 600,
+        mddev_resync_offset: 608,
+        resync_raid_bio: 0,
+        r1bio_mddev: 40,
+        r10bio_mddev: 32,
+        task_flags: 44,
+        unsure: 0,
+        ..rows
+    };
+    let by_range = MdLayout { by_range: 1, ..all };
+    vec![
+        ("bios only", bio),
+        ("rows from a table", rows),
+        ("everything", all),
+        ("everything, by range", by_range),
+    ]
+}
+
+/// Loads the programs on md's components with one layout; by name of the
+/// program.
+///
+/// # Errors
+/// When not even the maps can be made.
+pub fn load_for_md(
+    plan: &ProbePlan,
+    layout: &MdLayout,
+) -> Result<Vec<(String, Result<Option<u32>, String>)>, object::ObjectError> {
+    let mut ebpf = object::open_for_md(&plan.layout, layout, 64)?;
+    let mut loaded = Vec::new();
+    for event in [Event::BlockBioQueue, Event::BlockBioRemap] {
+        for kind in [Kind::Btf, Kind::Raw] {
+            let name = origins::program(event, kind);
+            let outcome = attach::load_only(&mut ebpf, &name, event);
+            loaded.push((name, outcome));
         }
     }
     Ok(loaded)

@@ -1,0 +1,106 @@
+//! From the arrays there are to the components that the programs watch.
+//!
+//! Pure. Must not read sysfs or maps.
+
+use tracer_ebpf::origin::{
+    Level,
+    abi::{Component, MAX_REGIONS},
+};
+
+use super::super::place;
+use crate::{
+    snapshot::{OriginKey, RowKey},
+    sysfs::{
+        device::{Device, MdArray, Topology},
+        md_books::books,
+    },
+    units::{Bytes, Sectors},
+};
+
+/// A component, and the `dev_t` that its bios carry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Watched {
+    pub(super) key: OriginKey,
+    /// The kernel's; of the whole disk where components are found by range.
+    pub(super) dev: u32,
+    pub(super) component: Component,
+}
+
+/// Every component of every array.
+pub(super) fn watched(topology: &Topology, by_range: bool) -> Vec<Watched> {
+    let arrays = topology
+        .devices
+        .values()
+        .filter_map(|device| Some((device, device.md.as_ref()?)));
+    arrays
+        .flat_map(|(array, md)| of_array(topology, array, md, by_range))
+        .collect()
+}
+
+fn of_array(topology: &Topology, array: &Device, md: &MdArray, by_range: bool) -> Vec<Watched> {
+    let Some((level, parity_disks)) = level(&md.level) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for component in &md.components {
+        let Some(device) = component.device.and_then(|id| topology.devices.get(&id)) else {
+            continue;
+        };
+        let key = RowKey {
+            device: device.id,
+            name: device.name.clone(),
+        };
+        let size = device.size.unwrap_or_default();
+        let mut regions = [tracer_ebpf::origin::Region::default(); MAX_REGIONS];
+        let known = books(md, component, size, array.size);
+        for (region, known) in regions.iter_mut().zip(known) {
+            *region = known;
+        }
+        let dev = if by_range {
+            topology.whole(device.id)
+        } else {
+            device.id
+        };
+        found.push(Watched {
+            dev: dev.to_kernel(),
+            component: Component {
+                geometry: place::geometry(topology, &key).unwrap_or_default(),
+                start_sector: device
+                    .partition
+                    .map_or(Sectors(0), |partition| partition.start)
+                    .0,
+                len_sectors: size.0,
+                stripe_bytes: array.geometry.stripe.unwrap_or(Bytes(0)).0,
+                max_bytes: array.limits.max_io.unwrap_or(Bytes(0)).0,
+                data_disks: array.geometry.data_disks.unwrap_or(0),
+                parity_disks,
+                level: level as u32,
+                array_dev: array.id.to_kernel(),
+                next: 0,
+                _pad: 0,
+                regions,
+            },
+            key: OriginKey {
+                component: key,
+                array: RowKey {
+                    device: array.id,
+                    name: array.name.clone(),
+                },
+            },
+        });
+    }
+    found
+}
+
+/// How md keeps data at this level, and on how many disks parity; `None` for
+/// an array that does no IO, or a level that is not known.
+fn level(name: &str) -> Option<(Level, u32)> {
+    Some(match name {
+        "raid4" | "raid5" => (Level::Parity, 1),
+        "raid6" => (Level::Parity, 2),
+        "raid1" => (Level::Raid1, 0),
+        "raid10" => (Level::Raid10, 0),
+        "raid0" | "linear" => (Level::Plain, 0),
+        _ => return None,
+    })
+}
