@@ -17,6 +17,8 @@ use crate::harness::{
 mod compare;
 mod sums;
 
+pub(crate) use compare::nothing_lost;
+
 /// What a device is made of, written down by the test, in bytes; 0 is none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Geometry {
@@ -204,7 +206,7 @@ fn judge(attach: Attach, report: &Report, watched: &[Watched], seen: &[Seen]) {
     if compare::skipped_runs(attach, report) {
         return;
     }
-    compare::lost(attach, report);
+    nothing_lost(attach, report);
     for (one, seen) in watched.iter().zip(seen) {
         let name = one.device.name();
         let who = format!("{} on {name}", attach.word());

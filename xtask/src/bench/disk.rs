@@ -1,10 +1,13 @@
-//! A disk to write to: a loop device on a file in memory.
+//! What is written to: a loop device on a file in memory, and a file on a real
+//! disk.
 //!
-//! Nothing of it outlives this program, however that ends: the file is
+//! Nothing of them outlives this program, however that ends: the file is
 //! unlinked and the device told to go at its last close as soon as both exist.
 
 use std::{
     fs::File,
+    io::Write as _,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -50,6 +53,38 @@ impl Disk {
 
     pub fn device(&self) -> &Path {
         &self.device
+    }
+}
+
+/// A file on the disk that holds a directory; gone when dropped.
+pub struct OnDisk {
+    file: tempfile::NamedTempFile,
+    /// `MAJOR:MINOR` of the file system's device.
+    pub device: String,
+}
+
+impl OnDisk {
+    /// `None` where the directory's file system has no block device of its
+    /// own, as an overlay has none.
+    pub fn new(dir: &Path) -> Result<Option<Self>> {
+        let file = tempfile::NamedTempFile::new_in(dir)
+            .with_context(|| format!("making a file in {}", dir.display()))?;
+        let dev = file.as_file().metadata()?.dev();
+        let device = format!("{}:{}", rustix::fs::major(dev), rustix::fs::minor(dev));
+        if !Path::new("/sys/dev/block").join(&device).exists() {
+            return Ok(None);
+        }
+        // Written once: a hole would be filled while it is measured.
+        let zeroes = vec![0; 1 << 20];
+        for _ in 0..SIZE_BYTES >> 20 {
+            file.as_file().write_all(&zeroes)?;
+        }
+        file.as_file().sync_all()?;
+        Ok(Some(Self { file, device }))
+    }
+
+    pub fn path(&self) -> &Path {
+        self.file.path()
     }
 }
 

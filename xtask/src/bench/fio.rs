@@ -1,4 +1,4 @@
-//! The load: 4 KiB random writes by fio, past the page cache, many at once.
+//! The load: 4 KiB random writes by fio, past the page cache.
 //!
 //! Must not know what is measured by it.
 
@@ -10,15 +10,25 @@ use serde_json::Value;
 use super::interrupt::Interrupt;
 use crate::process;
 
-/// Writes for so long and returns the requests a second.
-pub fn random_writes(device: &Path, length: Duration, interrupt: &Interrupt) -> Result<f64> {
+/// As many requests at once as keep a processor busy.
+pub const MANY: u32 = 32;
+
+/// Writes to a device or file for so long, `depth` requests at once, and
+/// returns the requests a second.
+pub fn random_writes(
+    to: &Path,
+    depth: u32,
+    length: Duration,
+    interrupt: &Interrupt,
+) -> Result<f64> {
     interrupt.check()?;
     let fio = process::find("fio").context("no `fio` here")?;
     let mut command = Command::new(fio);
     command
         .args(["--name=bench", "--rw=randwrite", "--bs=4k", "--direct=1"])
-        .args(["--ioengine=libaio", "--iodepth=32", "--time_based"])
-        .arg(format!("--filename={}", device.display()))
+        .args(["--ioengine=libaio", "--time_based"])
+        .arg(format!("--iodepth={depth}"))
+        .arg(format!("--filename={}", to.display()))
         .arg(format!("--runtime={}ms", length.as_millis()))
         .args(["--randrepeat=1", "--output-format=json"]);
     let written = process::output(&mut command);

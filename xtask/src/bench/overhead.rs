@@ -4,17 +4,27 @@
 //! A bar that is not met is printed and no error; what could not be measured
 //! is one.
 
-use std::{os::unix::process::CommandExt as _, path::PathBuf, time::Duration};
+use std::{
+    os::unix::process::CommandExt as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result};
 
 use super::{
-    disk::Disk, interrupt::Interrupt, machine, memory, observer::Iotrace, run_time, throughput,
+    disk::{Disk, OnDisk},
+    fio,
+    interrupt::Interrupt,
+    machine, memory,
+    observer::Iotrace,
+    run_time,
+    throughput::{self, Load},
 };
 use crate::{
     build::host::{self, Profile},
     debian::{self, Package},
-    process,
+    process, workspace,
 };
 
 /// What the bench uses beside iotrace.
@@ -77,8 +87,33 @@ fn measure(args: &Args, iotrace: &Iotrace) -> Result<()> {
     println!("{}", machine::describe()?);
     let figures = run_time::measure(iotrace, &disk, &idle, length, &interrupt)?;
     println!("{}", run_time::report(&figures)?);
-    let rounds = throughput::measure(iotrace, &disk, length, args.pairs, &interrupt)?;
-    println!("{}", throughput::report(&rounds, length));
+    let on_disk = OnDisk::new(&workspace::target_dir()?)?;
+    for load in loads(&disk, on_disk.as_ref()) {
+        let rounds = throughput::measure(iotrace, &load, length, args.pairs, &interrupt)?;
+        println!("{}", throughput::report(&load.name, &rounds, length));
+    }
+    if on_disk.is_none() {
+        println!("No throughput on a real disk: the target folder lies on no block device.\n");
+    }
     println!("{}", memory::report(iotrace, &disk, &interrupt)?);
     Ok(())
+}
+
+/// Without any device time, and with that of the disk the workspace is on.
+fn loads<'a>(memory: &'a Disk, on_disk: Option<&'a OnDisk>) -> Vec<Load<'a>> {
+    let mut loads = vec![Load {
+        name: format!("a loop device in memory, {} at once", fio::MANY),
+        to: memory.device(),
+        device: memory.device(),
+        depth: fio::MANY,
+    }];
+    for depth in [fio::MANY, 1] {
+        loads.extend(on_disk.map(|file| Load {
+            name: format!("a file on {}, {depth} at once", file.device),
+            to: file.path(),
+            device: Path::new(&file.device),
+            depth,
+        }));
+    }
+    loads
 }

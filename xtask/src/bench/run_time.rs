@@ -89,9 +89,9 @@ fn observe(
     sums: &mut ByProgram,
 ) -> Result<()> {
     // What happens once only, at the first event, is none of the figures.
-    fio::random_writes(disk.device(), length / 4, interrupt)?;
+    fio::random_writes(disk.device(), fio::MANY, length / 4, interrupt)?;
     let before = read(tools)?;
-    fio::random_writes(disk.device(), length, interrupt)?;
+    fio::random_writes(disk.device(), fio::MANY, length, interrupt)?;
     let after = read(tools)?;
     let names = programs::program_names()?;
     for (tool, (before, after)) in tools.iter().zip(before.iter().zip(after)) {

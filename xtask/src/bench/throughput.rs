@@ -3,12 +3,11 @@
 //! A machine's speed drifts: each round has one measurement of everything, in
 //! an order that rotates, and only measurements of one round are compared.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use anyhow::{Context as _, Result};
 
 use super::{
-    disk::Disk,
     fio,
     interrupt::Interrupt,
     observer::{self, Iotrace, Observer},
@@ -34,28 +33,40 @@ const ALL: [By; 4] = [
     By::Peer("biolatency"),
 ];
 
+/// What is written to, and how it is observed.
+pub struct Load<'a> {
+    /// For the report.
+    pub name: String,
+    /// A device or file.
+    pub to: &'a Path,
+    /// What iotrace is asked for.
+    pub device: &'a Path,
+    /// Requests at once.
+    pub depth: u32,
+}
+
 /// Requests a second of one round, in the order of [`ALL`].
 pub struct Round([f64; ALL.len()]);
 
 /// Measures so many rounds, after one that warms up.
 pub fn measure(
     iotrace: &Iotrace,
-    disk: &Disk,
+    load: &Load<'_>,
     length: Duration,
     rounds: u32,
     interrupt: &Interrupt,
 ) -> Result<Vec<Round>> {
     // Nobody's programs run with statistics outside of a bench.
     let _stats = StatsSwitch::off()?;
-    fio::random_writes(disk.device(), length, interrupt)?;
+    fio::random_writes(load.to, load.depth, length, interrupt)?;
     let mut measured = Vec::new();
     for round in 0..rounds as usize {
         let mut iops = [0.0; ALL.len()];
         for step in 0..ALL.len() {
             let index = (round + step) % ALL.len();
             let by = ALL.get(index).copied().context("nobody to observe")?;
-            let mut observer = start(by, iotrace, disk, interrupt)?;
-            let requests = fio::random_writes(disk.device(), length, interrupt)?;
+            let mut observer = start(by, iotrace, load, interrupt)?;
+            let requests = fio::random_writes(load.to, load.depth, length, interrupt)?;
             if let Some(observer) = &mut observer {
                 observer.expect_running().context(observer.name)?;
             }
@@ -63,7 +74,11 @@ pub fn measure(
                 *cell = requests;
             }
         }
-        eprintln!("xtask: measured throughput, {} of {rounds}", round + 1);
+        eprintln!(
+            "xtask: measured throughput on {}, {} of {rounds}",
+            load.name,
+            round + 1
+        );
         measured.push(Round(iops));
     }
     Ok(measured)
@@ -72,18 +87,18 @@ pub fn measure(
 fn start(
     by: By,
     iotrace: &Iotrace,
-    disk: &Disk,
+    load: &Load<'_>,
     interrupt: &Interrupt,
 ) -> Result<Option<Observer>> {
     match by {
         By::Nobody => Ok(None),
-        By::Iotrace => iotrace.start(disk.device(), None, interrupt).map(Some),
+        By::Iotrace => iotrace.start(load.device, None, interrupt).map(Some),
         By::Peer(name) => observer::peer(name, interrupt).map(Some),
     }
 }
 
 /// The table, and the bar.
-pub fn report(rounds: &[Round], length: Duration) -> String {
+pub fn report(load: &str, rounds: &[Round], length: Duration) -> String {
     let mut table = Table::new(&[
         "observed by",
         "requests/s, median",
@@ -109,7 +124,7 @@ pub fn report(rounds: &[Round], length: Duration) -> String {
         }
     }
     format!(
-        "## Throughput\n\n4 KiB random writes, {} rounds of {} s each:\n\n{}\n\
+        "## Throughput on {load}\n\n4 KiB random writes, {} rounds of {} s each:\n\n{}\n\
          With iotrace at least {BAR:.2} of the throughput without: {bar}\n",
         rounds.len(),
         length.as_secs(),
@@ -150,7 +165,7 @@ mod tests {
             Round([500.0, 495.0, 450.0, 400.0]),
             Round([400.0, 396.0, 360.0, 320.0]),
         ];
-        let report = report(&rounds, Duration::from_secs(4));
+        let report = report("a disk", &rounds, Duration::from_secs(4));
         assert!(report.contains("0.990: **MET**"), "{report}");
         assert!(report.contains("0.800"), "{report}");
     }

@@ -12,13 +12,6 @@ use crate::{build::host, vm, workspace};
 /// The tests that need a kernel.
 const TESTS: [&str; 2] = ["load_shapes", "behaviour"];
 
-/// Tests that are not run on a kernel, and why. Said in every run.
-const LEFT_OUT: [(&str, &str, &str); 1] = [(
-    "6.12",
-    "processes::write_back_is_charged_to_the_writer",
-    "it failed there once on a busy machine, and why is not known yet; it passed on the others",
-)];
-
 /// Kernels whose tracepoints can be preempted: another task's events on that
 /// CPU are skipped meanwhile and counted in `lost_events`. Under emulation that
 /// happens now and then; a run that lost something is told and not compared.
@@ -48,12 +41,7 @@ pub fn payload() -> Result<Vec<PathBuf>> {
 
 /// Runs them in a guest with this kernel of the matrix.
 pub fn tests(kernel: &str, payload: &[PathBuf]) -> Result<()> {
-    let mut options = "--include-ignored --test-threads=1".to_owned();
-    for (_, test, why) in LEFT_OUT.iter().filter(|(of, _, _)| *of == kernel) {
-        eprintln!("xtask: LEFT OUT on {kernel}: {test}: {why}");
-        options.push_str(" --skip ");
-        options.push_str(test);
-    }
+    let options = "--include-ignored --test-threads=1";
     let command = TESTS.map(|test| format!("{test} {options}")).join(" && ");
     let mut variables = "export IOTRACE_REQUIRE=guest IOTRACE_BIN=/bin/iotrace".to_owned();
     if PREEMPTIBLE.contains(&kernel) {

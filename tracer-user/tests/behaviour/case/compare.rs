@@ -25,7 +25,7 @@ const CHUNK: [&str; 3] = ["aligned", "inside", "crossing"];
 const STRIPE: [&str; 5] = ["full", "mixed", "partial", "full_bytes", "partial_bytes"];
 
 /// Nothing lost, in any interval: known to be nothing where the kernel says.
-pub(super) fn lost(attach: Attach, report: &Report) {
+pub(crate) fn nothing_lost(attach: Attach, report: &Report) {
     for line in report.intervals.iter().chain([&report.summary]) {
         let lost = &line["lost_events"];
         if attach != Attach::Tracepoint && kernel_tells_skipped_runs() {

@@ -11,6 +11,8 @@ use super::{device::Device, ioctl, lab::Lab};
 // linux/loop.h
 const LOOP_CLR_FD: libc::Ioctl = 0x4c01;
 const LOOP_CONFIGURE: libc::Ioctl = 0x4c0a;
+const LOOP_CTL_ADD: libc::Ioctl = 0x4c80;
+const LOOP_CTL_REMOVE: libc::Ioctl = 0x4c81;
 const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4c82;
 const LO_FLAGS_PARTSCAN: u32 = 8;
 
@@ -33,6 +35,8 @@ pub(crate) struct Loop {
     device: Device,
     /// Open, or the kernel would hand the number to somebody else.
     node: Option<File>,
+    /// The number was made for this device, and goes with it.
+    own_number: Option<i32>,
 }
 
 impl Loop {
@@ -65,7 +69,22 @@ impl Loop {
         Self {
             device: Device::disk(&name),
             node: Some(node),
+            own_number: None,
         }
+    }
+
+    /// The same with a number that no loop device has had: the kernel keeps a
+    /// node's page cache, and whom its pages are charged to, over detaching.
+    pub(crate) fn never_used(lab: &Lab, bytes: u64) -> Self {
+        let control = File::open("/dev/loop-control").expect("/dev/loop-control");
+        let free = |number: &i32| !Path::new(&format!("/sys/block/loop{number}")).exists();
+        let number = (64..256).find(free).expect("an unused loop number");
+        let ordinal = libc::c_ulong::try_from(number).expect("a number");
+        ioctl::number(&control, LOOP_CTL_ADD, ordinal).expect("LOOP_CTL_ADD");
+        let file = lab.sparse_file(&format!("loop{number}"), bytes);
+        let mut made = Self::attach(number, &open(&file));
+        made.own_number = Some(number);
+        made
     }
 
     /// Detaches and attaches the same number over another file.
@@ -95,6 +114,12 @@ impl Loop {
 impl Drop for Loop {
     fn drop(&mut self) {
         self.detach();
+        if let Some(number) = self.own_number {
+            let control = File::open("/dev/loop-control").expect("/dev/loop-control");
+            let ordinal = libc::c_ulong::try_from(number).expect("a number");
+            // A failed test may still have it open.
+            let _ = ioctl::number(&control, LOOP_CTL_REMOVE, ordinal);
+        }
     }
 }
 
