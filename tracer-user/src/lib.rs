@@ -9,6 +9,7 @@ pub mod facts;
 pub mod geometry_spec;
 pub mod plan;
 pub mod privileges;
+pub mod raid;
 pub mod report;
 pub mod size;
 pub mod snapshot;
