@@ -5,6 +5,7 @@
 
 pub use crate::process::{ProcessCells, ProcessKey};
 use crate::{
+    caller::{Calls, MAX_WRITE_CALLS},
     cells::{self, CELLS, HOT_CELLS, SHARED_CELLS},
     classify::Geometry,
     op::OpCodes,
@@ -94,7 +95,22 @@ pub struct Layout {
     pub classic_split: ClassicRecord,
     /// `MQ_RQ_IDLE` of `enum mq_rq_state`.
     pub request_idle_state: u16,
-    pub _pad: u16,
+
+    pub task_flags: u16,
+    /// Of the saved registers where no helper finds them: at the end of the
+    /// stack.
+    pub task_stack: u16,
+    pub regs_size: u16,
+    /// Of the system call's number in the registers; [`ABSENT`] where it is
+    /// not known who calls.
+    pub regs_call: u16,
+    /// 1: the number has 64 bits, else 32.
+    pub regs_call_wide: u16,
+    /// 1: `bpf_task_pt_regs` finds the registers (since 5.15).
+    pub regs_by_helper: u16,
+    pub calls: Calls,
+    /// `__REQ_META` as a mask of `bi_opf`.
+    pub meta_mask: u32,
 }
 
 /// Offsets in one classic tracepoint's record.
@@ -184,7 +200,16 @@ impl Layout {
         classic_bio_remap: ClassicRecord::NONE,
         classic_split: ClassicRecord::NONE,
         request_idle_state: 0,
-        _pad: 0,
+        task_flags: ABSENT,
+        task_stack: ABSENT,
+        regs_size: 0,
+        regs_call: ABSENT,
+        regs_call_wide: 0,
+        regs_by_helper: 0,
+        calls: Calls {
+            write: [0; MAX_WRITE_CALLS],
+        },
+        meta_mask: 0,
     };
 }
 
@@ -198,7 +223,8 @@ pub struct Config {
     pub bio_latency: u32,
     /// Print each event through aya-log (`--bpf-log`).
     pub log: u32,
-    pub _pad: u32,
+    /// Tell reads out of write calls and page faults, on devices asked for.
+    pub fills: u32,
 }
 
 /// The value of `SLOTS`, by slot: what every event needs to know of one. Its
@@ -344,7 +370,7 @@ pub struct Lost {
 }
 
 const _: () = {
-    assert!(size_of::<Layout>() == 8 + 3 * 4 + 36 * 2 + 6 * 12 + 2 * 2);
+    assert!(size_of::<Layout>() == 8 + 3 * 4 + 36 * 2 + 6 * 12 + 7 * 2 + 8 * 2 + 2 + 4);
     assert!(size_of::<Geometry>() == 7 * 8);
     assert!(size_of::<Place>() == 7 * 8 + 8);
     assert!(size_of::<SlotState>() == 16);

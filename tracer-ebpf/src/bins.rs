@@ -3,12 +3,14 @@
 //!
 //! Must not know what is being measured.
 
-use crate::classify::{Geometry, remainder};
+use crate::classify::{Geometry, modulo, remainder};
 
 /// Bins of (s − A) mod P; a bin is 2^`remainder_shift` bytes wide.
 pub const REMAINDER_BINS: usize = 64;
 /// Power-of-two bins: bin i holds values ≤ 2^i and > 2^(i−1); bin 0 holds 0 and 1.
 pub const POWER_BINS: usize = 64;
+/// Bins of a stripe: chunks from its start on; the last holds all that follow.
+pub const STRIPE_BINS: usize = 64;
 /// Bins of an octave of [`latency_bin`].
 pub const SUB_BINS: u64 = 8;
 /// Bins of [`latency_bin`]: up to 2^40 ns, about 18 minutes.
@@ -49,6 +51,23 @@ fn floor_log2(value: u64) -> usize {
     ones |= ones >> 16;
     ones |= ones >> 32;
     position(ones ^ (ones >> 1))
+}
+
+/// Chunk of its stripe that `start` lies in; `None` for a device without
+/// stripes.
+#[inline(always)]
+#[must_use]
+pub fn stripe_bin(start: u64, geometry: &Geometry) -> Option<usize> {
+    if geometry.stripe_bytes == 0 {
+        return None;
+    }
+    let in_stripe = modulo(
+        start.wrapping_sub(geometry.origin_bytes),
+        geometry.stripe_bytes,
+    );
+    let chunk = in_stripe.checked_div(geometry.chunk_bytes)?;
+    let last = STRIPE_BINS as u64 - 1;
+    Some(if chunk < last { chunk } else { last } as usize)
 }
 
 /// Bin of the power-of-two histogram that holds `value`.
@@ -159,6 +178,24 @@ mod tests {
 
     proptest! {
         #[test]
+    fn starts_in_a_stripe_of_seven_chunks() {
+        let geometry = Geometry {
+            chunk_bytes: 65_536,
+            stripe_bytes: 7 * 65_536,
+            ..Geometry::default()
+        };
+        for (start, bin) in [(0, 0), (65_535, 0), (65_536, 1), (1 << 20, 2), (7 * 65_536, 0)] {
+            assert_eq!(stripe_bin(start, &geometry), Some(bin), "{start}");
+        }
+        assert_eq!(stripe_bin(0, &Geometry::default()), None);
+        let wide = Geometry {
+            stripe_bytes: 100 * 65_536,
+            ..geometry
+        };
+        assert_eq!(stripe_bin(99 * 65_536, &wide), Some(63));
+    }
+
+    #[test]
         fn power_bins_are_le_inclusive(v in 0u64..1 << 62) {
             let bin = power_bin(v);
             prop_assert!(power_bin_le(bin).is_none_or(|le| v <= le));

@@ -147,7 +147,7 @@ fn joint(base: usize, tail: usize, len_bytes: u64, class: &Class, mut add: impl 
 /// for. Every pair is reads, then writes.
 pub mod detail {
     use crate::{
-        bins::{self, LATENCY_BINS, POWER_BINS, REMAINDER_BINS},
+        bins::{self, LATENCY_BINS, POWER_BINS, REMAINDER_BINS, STRIPE_BINS},
         classify::{Geometry, on_boundary},
     };
 
@@ -166,8 +166,14 @@ pub mod detail {
     pub const AWAIT: usize = BOUNDARY + 4;
     /// Device time, in the same order.
     pub const DEVICE_TIME: usize = AWAIT + 4 * LATENCY_BINS;
+    /// Chunk of its stripe that a write starts in.
+    pub const STRIPE_START: usize = DEVICE_TIME + 4 * LATENCY_BINS;
+    /// Reads out of a write call: bios, then bytes.
+    pub const WRITE_FILL: usize = STRIPE_START + STRIPE_BINS;
+    /// Reads out of a page fault: bios, then bytes.
+    pub const FAULT: usize = WRITE_FILL + 2;
     /// All cells.
-    pub const CELLS: usize = DEVICE_TIME + 4 * LATENCY_BINS;
+    pub const CELLS: usize = FAULT + 2;
 
     /// Names each bin that the place and length of one request fall into.
     /// `direction` is 0 for reads and 1 for writes; `len` > 0.
@@ -184,6 +190,11 @@ pub mod detail {
         add(SIZE + direction * POWER_BINS + bins::power_bin(len));
         if let Some(on) = on_boundary(start, len, geometry) {
             add(BOUNDARY + direction * 2 + usize::from(on));
+        }
+        if direction == 1
+            && let Some(bin) = bins::stripe_bin(start, geometry)
+        {
+            add(STRIPE_START + bin);
         }
     }
 }

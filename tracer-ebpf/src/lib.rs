@@ -9,6 +9,7 @@
 
 pub mod abi;
 pub mod bins;
+pub mod caller;
 pub mod cells;
 pub mod classify;
 pub mod log_line;

@@ -28,6 +28,11 @@ pub struct ProcessCells {
     pub write_partial_stripe: u64,
     pub write_partial_stripe_bytes: u64,
     pub other_requests: u64,
+    /// Reads out of its write calls, and out of its page faults.
+    pub write_fill_requests: u64,
+    pub write_fill_bytes: u64,
+    pub fault_requests: u64,
+    pub fault_bytes: u64,
 }
 
 impl ProcessCells {
@@ -50,7 +55,7 @@ impl ProcessCells {
         }
         fields!(read_requests read_bytes read_misaligned write_requests write_bytes
             write_misaligned write_partial_blocks write_partial_stripe write_partial_stripe_bytes
-            other_requests);
+            other_requests write_fill_requests write_fill_bytes fault_requests fault_bytes);
     }
 }
 

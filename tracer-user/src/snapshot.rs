@@ -125,4 +125,6 @@ pub struct Unknown {
     pub flush_bios: bool,
     /// When a request was made: no latencies at all.
     pub latency: bool,
+    /// Out of which system call a bio came.
+    pub callers: bool,
 }

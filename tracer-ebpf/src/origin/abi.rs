@@ -58,15 +58,13 @@ pub struct MdLayout {
     pub resync_raid_bio: u16,
     pub r1bio_mddev: u16,
     pub r10bio_mddev: u16,
-    /// Of `task_struct`.
-    pub task_flags: u16,
 
     /// 1: components are found by the sector on their disk (before 5.12).
     pub by_range: u16,
     /// 1: from a table, not from this kernel's own BTF: every live structure
     /// is checked.
     pub unsure: u16,
-    pub _pad: [u16; 3],
+    pub _pad: [u16; 4],
 }
 
 impl MdLayout {
@@ -108,10 +106,9 @@ impl MdLayout {
         resync_raid_bio: ABSENT,
         r1bio_mddev: ABSENT,
         r10bio_mddev: ABSENT,
-        task_flags: ABSENT,
         by_range: 0,
         unsure: 0,
-        _pad: [0; 3],
+        _pad: [0; 4],
     };
 
     /// Can rows of raid4/5/6 be looked into?

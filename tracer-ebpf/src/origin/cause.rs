@@ -23,18 +23,20 @@ pub enum Cause {
     AtLimitSmaller = 4,
     /// It is shorter than a stripe.
     Smaller = 5,
-    /// It is as long as it can be before md splits, and starts or ends inside
-    /// a stripe.
-    AtLimit = 6,
+    /// It is long enough, as long as it can be before md splits, and starts
+    /// inside a stripe.
+    AtLimitStartsInside = 6,
+    /// The same, and starts at a stripe and ends inside one.
+    AtLimitEndsInside = 7,
     /// It is long enough, and starts inside a stripe.
-    StartsInside = 7,
+    StartsInside = 8,
     /// It is long enough, starts at a stripe and ends inside one.
-    EndsInside = 8,
+    EndsInside = 9,
 }
 
 impl Cause {
     /// How many there are.
-    pub const COUNT: usize = 9;
+    pub const COUNT: usize = 10;
 
     /// All, in the order of their cells.
     pub const ALL: [Self; Self::COUNT] = [
@@ -44,7 +46,8 @@ impl Cause {
         Self::RmwLevel,
         Self::AtLimitSmaller,
         Self::Smaller,
-        Self::AtLimit,
+        Self::AtLimitStartsInside,
+        Self::AtLimitEndsInside,
         Self::StartsInside,
         Self::EndsInside,
     ];
@@ -96,12 +99,12 @@ pub fn cause(origin: Origin, shape: &Shape) -> Cause {
             Cause::Smaller
         };
     }
-    if at_limit {
-        Cause::AtLimit
-    } else if modulo(shape.start_bytes, shape.stripe_bytes) != 0 {
-        Cause::StartsInside
-    } else {
-        Cause::EndsInside
+    let starts_inside = modulo(shape.start_bytes, shape.stripe_bytes) != 0;
+    match (starts_inside, at_limit) {
+        (true, true) => Cause::AtLimitStartsInside,
+        (true, false) => Cause::StartsInside,
+        (false, true) => Cause::AtLimitEndsInside,
+        (false, false) => Cause::EndsInside,
     }
 }
 
@@ -153,7 +156,7 @@ mod tests {
             len_bytes: 1 << 20,
             ..ARRAY
         };
-        assert_eq!(of(cut), Cause::AtLimit);
+        assert_eq!(of(cut), Cause::AtLimitEndsInside);
         let cut_small = Shape {
             stripe_bytes: 4 << 20,
             ..cut

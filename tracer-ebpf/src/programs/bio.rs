@@ -7,6 +7,7 @@
 use tracer_ebpf::{
     abi::{ABSENT, FLAG_REQUEST_BASED, OVERFLOW_SLOT, ProcessCells, ProcessKey, lost},
     bins,
+    caller::Caller,
     cells::{self, detail},
     classify::{Physical, Stripe, classify},
     log_line,
@@ -16,7 +17,7 @@ use tracer_ebpf::{
 use crate::{
     log,
     maps::{self, BIO_STARTS, BioStart, Detail},
-    read::{Kernel, Ptr, Room, config, current, decode_op, layout, now_ns},
+    read::{Kernel, Ptr, Room, caller, config, current, decode_op, layout, now_ns},
     request::Io,
     slots::{self, Slot},
 };
@@ -135,11 +136,13 @@ fn queue<K: Kernel>(bio: Ptr, address: impl Fn() -> Option<u64>) -> Option<()> {
     let opf: u32 = K::at(&words, layout!(bio_opf))?;
     let target = target::<K>(&words)?;
     let flush = has_flush_flags(opf);
+    let read = config().fills != 0 && decode_op(opf) == Op::Read;
     // Most bios of a request-based disk are of no interest here.
-    if target.request_based && !flush && config().by_process == 0 && config().log == 0 {
+    let other = config().by_process != 0 || config().log != 0;
+    if target.request_based && !flush && !read && !other {
         return None;
     }
-    let seen = read::<K>(&words, opf, &target)?;
+    let seen = self::read::<K>(&words, opf, &target)?;
     log::event(log_line::BIO_QUEUE, &seen.io);
     let empty = seen.io.len_bytes == 0;
     if flush || empty {
@@ -151,10 +154,33 @@ fn queue<K: Kernel>(bio: Ptr, address: impl Fn() -> Option<u64>) -> Option<()> {
             start_clock(&seen.io, address);
         }
     }
+    // The file system's own books are read out of write calls as well.
+    let caller = if read && !empty && opf & layout!(meta_mask) == 0 {
+        fill(&seen.io)
+    } else {
+        Caller::Other
+    };
     if config().by_process != 0 && !empty {
-        count_process::<K>(bio, &seen.io);
+        count_process::<K>(bio, &seen.io, caller);
     }
     Some(())
+}
+
+/// Counts a read that a write made necessary.
+#[inline(always)]
+fn fill(io: &Io) -> Caller {
+    let Some(block) = io.slot.place().and_then(|place| Detail::of(place.detail)) else {
+        return Caller::Other;
+    };
+    let caller = caller();
+    let cell = match caller {
+        Caller::Write => detail::WRITE_FILL,
+        Caller::Fault => detail::FAULT,
+        Caller::Other => return caller,
+    };
+    maps::count_detail(block, cell);
+    maps::add_detail(block, cell + 1, io.len_bytes);
+    caller
 }
 
 #[inline(always)]
@@ -248,7 +274,7 @@ fn sends_bios(dev: u32) -> Option<bool> {
 
 /// Counts a bio for whoever submits it.
 #[inline(always)]
-fn count_process<K: Kernel>(bio: Ptr, io: &Io) -> Option<()> {
+fn count_process<K: Kernel>(bio: Ptr, io: &Io, caller: Caller) -> Option<()> {
     let place = io.slot.place()?;
     if place.detail == 0 {
         return None;
@@ -271,6 +297,17 @@ fn count_process<K: Kernel>(bio: Ptr, io: &Io) -> Option<()> {
             by.read_requests = 1;
             by.read_bytes = io.len_bytes;
             by.read_misaligned = misaligned;
+            match caller {
+                Caller::Write => {
+                    by.write_fill_requests = 1;
+                    by.write_fill_bytes = io.len_bytes;
+                }
+                Caller::Fault => {
+                    by.fault_requests = 1;
+                    by.fault_bytes = io.len_bytes;
+                }
+                Caller::Other => {}
+            }
         }
         Op::Write => {
             by.write_requests = 1;

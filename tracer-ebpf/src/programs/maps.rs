@@ -314,7 +314,8 @@ pub(crate) fn add_process(key: &ProcessKey, by: &ProcessCells) -> bool {
         )*};
     }
     add_fields!(read_requests read_bytes read_misaligned write_requests write_bytes write_misaligned
-        write_partial_blocks write_partial_stripe write_partial_stripe_bytes other_requests);
+        write_partial_blocks write_partial_stripe write_partial_stripe_bytes other_requests
+        write_fill_requests write_fill_bytes fault_requests fault_bytes);
     true
 }
 

@@ -148,7 +148,7 @@ fn count<K: Kernel>(bio: Ptr, member: &Member, address: impl Fn() -> Option<u64>
 /// again or their books, else whoever reads the component itself.
 #[inline(always)]
 fn waited(member: &Member) -> Origin {
-    if !in_kernel_thread(md!(task_flags)) {
+    if !in_kernel_thread() {
         return Origin::direct(member.write);
     }
     match member.book() {

@@ -15,6 +15,7 @@ use aya_ebpf::{
 };
 use tracer_ebpf::{
     abi::{ABSENT, Config, Layout},
+    caller::Caller,
     op::{OP_MASK, Op},
 };
 
@@ -25,7 +26,7 @@ static CONFIG: Global<Config> = Global::new(Config {
     by_process: 0,
     bio_latency: 0,
     log: 0,
-    _pad: 0,
+    fills: 0,
 });
 
 /// One field of [`Layout`], as a constant for the verifier. Loading the whole
@@ -330,17 +331,58 @@ pub(crate) fn now_ns() -> u64 {
 
 /// `PF_KTHREAD` of `task_struct.flags` (include/linux/sched.h).
 const KERNEL_THREAD: u32 = 0x0020_0000;
+/// `PF_IO_WORKER`: works for a task's io_uring, and is in no call of its own.
+const IO_WORKER: u32 = 0x10;
+/// x86-64's stack of a task, without sanitizers (`THREAD_SIZE`,
+/// arch/x86/include/asm/page_64_types.h).
+const STACK_BYTES: u64 = 16 << 10;
 
-/// Does a thread of the kernel's own run? `flags` is where a `task_struct` has
-/// them; false where that is not known.
+/// Flags of the running task; 0 where they cannot be told.
 #[inline(always)]
-pub(crate) fn in_kernel_thread(flags: u16) -> bool {
-    if flags == ABSENT {
-        return false;
+fn task_flags() -> u32 {
+    if layout!(task_flags) == ABSENT {
+        return 0;
     }
     // SAFETY: no arguments.
     let task = Ptr::at(unsafe { bpf_get_current_task() });
-    Probed::load::<u32>(task, flags).is_some_and(|flags| flags & KERNEL_THREAD != 0)
+    Probed::load(task, layout!(task_flags)).unwrap_or(0)
+}
+
+/// Does a thread of the kernel's own run? False where that is not known.
+#[inline(always)]
+pub(crate) fn in_kernel_thread() -> bool {
+    task_flags() & KERNEL_THREAD != 0
+}
+
+/// Whose system call the running task is in.
+#[inline(always)]
+pub(crate) fn caller() -> Caller {
+    if layout!(regs_call) == ABSENT || task_flags() & (KERNEL_THREAD | IO_WORKER) != 0 {
+        return Caller::Other;
+    }
+    let call = registers().and_then(|regs| {
+        if layout!(regs_call_wide) != 0 {
+            Probed::load::<i64>(regs, layout!(regs_call))
+        } else {
+            Probed::load::<i32>(regs, layout!(regs_call)).map(i64::from)
+        }
+    });
+    call.map_or(Caller::Other, |call| layout!(calls).caller(call))
+}
+
+/// The running task's registers, as saved when it entered the kernel.
+#[inline(always)]
+fn registers() -> Option<Ptr> {
+    if layout!(regs_by_helper) != 0 {
+        // SAFETY: a task, as the other helper takes it.
+        let regs = unsafe { generated::bpf_task_pt_regs(generated::bpf_get_current_task_btf()) };
+        return Ptr::at(regs as u64).not_null();
+    }
+    // SAFETY: no arguments.
+    let task = Ptr::at(unsafe { bpf_get_current_task() });
+    let stack = task.number_at(layout!(task_stack))?;
+    let end = stack.wrapping_add(STACK_BYTES);
+    Some(Ptr::at(end.wrapping_sub(u64::from(layout!(regs_size)))))
 }
 
 /// Thread group and command of the running task.

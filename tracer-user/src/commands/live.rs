@@ -226,6 +226,7 @@ fn nothing_yet(reading: &Snapshot) -> Snapshot {
         elapsed: Duration::ZERO,
         rows: BTreeMap::new(),
         processes: Vec::new(),
+        origins: None,
         lost: reading.lost.none_yet(),
         ..reading.clone()
     }

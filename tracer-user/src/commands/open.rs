@@ -101,6 +101,9 @@ pub fn open(args: &LiveArgs) -> anyhow::Result<Opened> {
         None => {
             let mut source = live(args, sys, machine)?;
             log = source.take_log();
+            for note in source.origin_notes() {
+                tell(&format!("members of arrays: {note}"));
+            }
             if let Some(error) = source.no_origins() {
                 tell(&format!(
                     "not told: why arrays read and write their members: {error}"
@@ -163,7 +166,7 @@ fn live(args: &LiveArgs, sys: SysRoot, machine: Machine) -> anyhow::Result<LiveS
         by_process: by_process.into(),
         bio_latency: bio_latency.into(),
         log: args.bpf_log.into(),
-        _pad: 0,
+        fills: asked.into(),
     };
     let Machine {
         overrides,

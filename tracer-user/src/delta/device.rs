@@ -13,9 +13,11 @@ use tracer_ebpf::cells::{
 };
 
 use super::{
-    Boundary, Histograms, Latency, Op, Rates, Scope,
+    Boundary, Fills, Histograms, Latency, Op, Rates, Scope,
     counts::{self, Counts},
     histogram::LatencyBins,
+    origin::{self, OriginCounts, OriginFigures, OriginsBetween},
+    raid::RaidFigures,
     select::{self, Place},
 };
 use crate::{
@@ -77,7 +79,13 @@ pub struct DeviceFigures {
     pub splits: u64,
     pub histograms: Option<Histograms>,
     pub boundary: Option<Boundary>,
+    /// `None` for a device without histograms, or where callers are not told.
+    pub fills: Option<Fills>,
     pub rates: Rates,
+    /// Of an md array whose components are watched.
+    pub raid: Option<RaidFigures>,
+    /// Of a component that is watched.
+    pub origin: Option<OriginFigures>,
 }
 
 /// Misaligned writes that came through a partition.
@@ -139,6 +147,7 @@ pub(super) fn devices(
 ) -> Vec<DeviceFigures> {
     let topology = scope.known.topology();
     let mut rows = counts::by_device(before, after);
+    let origins = origin::between(before, after).unwrap_or_default();
     let mut figures = Vec::new();
     for place in select::places(scope.asked, topology) {
         let Some(device) = topology.devices.get(&place.device) else {
@@ -151,7 +160,9 @@ pub(super) fn devices(
         let counts = rows.remove(&key).unwrap_or_else(Counts::none);
         if counts.active() || !scope.known.is_gone(device.id) {
             let about = About::known(device, place, topology);
-            figures.push(about.figures(&counts, after.unknown, scope, length));
+            let mut row = about.figures(&counts, after.unknown, scope, length);
+            row.set_origins(device, &key, &origins);
+            figures.push(row);
         }
     }
     let nameless = unknown_to(topology, rows, scope);
@@ -162,6 +173,21 @@ pub(super) fn devices(
     );
     name_partitions(&mut figures);
     figures
+}
+
+impl DeviceFigures {
+    /// Fills in why it was read and written, where that is known.
+    fn set_origins(&mut self, device: &Device, key: &RowKey, origins: &OriginsBetween) {
+        self.origin = origins.components.get(key).map(OriginCounts::figures);
+        let zeroes = self.write_zeroes.as_ref().map_or(0, |zeroes| zeroes.bytes);
+        let written = self.write.bytes + zeroes;
+        let (read, splits) = (&self.read, self.splits);
+        let raid = origins
+            .arrays
+            .get(key)
+            .and_then(|counts| RaidFigures::new(device, counts, read, written, splits));
+        self.raid = raid.map(|raid| raid.with_fills(self.fills));
+    }
 }
 
 /// Tells each disk which partition its misaligned writes came through.
@@ -294,6 +320,9 @@ impl<'a> About<'a> {
             splits: cells[SPLITS],
             histograms: detail.map(|detail| Histograms::new(detail, &geometry)),
             boundary: detail.and_then(|detail| Boundary::new(detail, &geometry)),
+            fills: detail.filter(|_| !unknown.callers).map(Fills::new),
+            raid: None,
+            origin: None,
         }
     }
 }

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use tracer_ebpf::{
-    bins::{LATENCY_BINS, POWER_BINS, REMAINDER_BINS, power_bin_le, remainder_shift},
+    bins::{LATENCY_BINS, POWER_BINS, REMAINDER_BINS, STRIPE_BINS, power_bin_le, remainder_shift},
     cells::detail,
 };
 
@@ -24,6 +24,9 @@ pub struct Histograms {
     pub size_bytes: Vec<PowerBin>,
     /// Distance from the end of the request before on this disk.
     pub seek_bytes: Vec<SeekBin>,
+    /// Writes by the chunk of their stripe that they start in, 0 the first; the
+    /// last bin holds all that follow. null: no stripe.
+    pub write_starts_by_chunk: Option<Vec<u64>>,
 }
 
 /// Requests that start at least `bytes` and less than the next bin's `bytes`
@@ -77,8 +80,39 @@ impl Histograms {
             grain_bytes: powers(cells, detail::GRAIN),
             size_bytes: powers(cells, detail::SIZE),
             seek_bytes: seeks(cells),
+            write_starts_by_chunk: write_starts(cells, geometry),
         }
     }
+}
+
+/// Reads that a write or a page fault made necessary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Fills {
+    /// Bios queued out of a write call: less than a page-cache block was
+    /// written, and the rest had to be read.
+    pub write_fill_requests: u64,
+    pub write_fill_bytes: u64,
+    /// Bios queued out of a page fault, to read or to write through a mapping.
+    pub fault_requests: u64,
+    pub fault_bytes: u64,
+}
+
+impl Fills {
+    pub(super) fn new(cells: &Detail) -> Self {
+        Self {
+            write_fill_requests: cells[detail::WRITE_FILL],
+            write_fill_bytes: cells[detail::WRITE_FILL + 1],
+            fault_requests: cells[detail::FAULT],
+            fault_bytes: cells[detail::FAULT + 1],
+        }
+    }
+}
+
+fn write_starts(cells: &Detail, geometry: &Geometry) -> Option<Vec<u64>> {
+    let (stripe, chunk) = (geometry.stripe?.0, geometry.chunk?.0);
+    let chunks = usize::try_from(stripe.checked_div(chunk)?).ok()?;
+    let bins = chunks.clamp(1, STRIPE_BINS);
+    Some(cells[detail::STRIPE_START..][..bins].to_vec())
 }
 
 impl Boundary {

@@ -10,7 +10,9 @@ mod known;
 mod latency;
 mod meter;
 mod op;
+mod origin;
 mod process;
+mod raid;
 mod rates;
 mod select;
 
@@ -20,12 +22,17 @@ use jiff::Timestamp;
 
 pub use self::{
     device::{DeviceFigures, Flush, Other, Through, ZoneAppend},
-    histogram::{Boundary, BoundarySplit, Histograms, PowerBin, RemainderBin, SeekBin},
+    histogram::{Boundary, BoundarySplit, Fills, Histograms, PowerBin, RemainderBin, SeekBin},
     known::Known,
     latency::{Latency, Quantiles},
     meter::Meter,
     op::{Chunk, Op, Physical, Stripe},
+    origin::{
+        MetadataParts, OriginFigures, ReadOrigins, RmwParts, Rows, SyncParts, UserReadParts,
+        WriteOrigins,
+    },
     process::{ProcessFigures, ProcessRead, ProcessWrite},
+    raid::{Causes, MainCause, Preread, RaidFigures, Ratios},
     rates::{Rates, StripeShares},
 };
 use crate::{

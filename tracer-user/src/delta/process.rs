@@ -60,6 +60,12 @@ pub struct ProcessRead {
     pub bytes: u64,
     /// Against the physical block. null: that is not known.
     pub misaligned: Option<u64>,
+    /// Out of its write calls: it wrote less than a page-cache block.
+    pub write_fill_requests: u64,
+    pub write_fill_bytes: u64,
+    /// Out of its page faults.
+    pub fault_requests: u64,
+    pub fault_bytes: u64,
 }
 
 /// Writes of a process.
@@ -200,6 +206,10 @@ impl ProcessFigures {
                 requests: cells.read_requests,
                 bytes: cells.read_bytes,
                 misaligned: if_physical(cells.read_misaligned),
+                write_fill_requests: cells.write_fill_requests,
+                write_fill_bytes: cells.write_fill_bytes,
+                fault_requests: cells.fault_requests,
+                fault_bytes: cells.fault_bytes,
             },
             write: ProcessWrite {
                 requests: cells.write_requests,

@@ -83,6 +83,7 @@ fn what_cannot_be_told_is_not_zero() {
         requeues: true,
         flush_bios: true,
         latency: true,
+        callers: true,
     };
     bench.snapshot.lost = Lost::default();
     for row in bench.snapshot.rows.values_mut() {

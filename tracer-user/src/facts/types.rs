@@ -173,6 +173,9 @@ fn size_bytes(btf: &Btf, type_id: u32) -> Result<u32, TypeError> {
 fn element_bytes(btf: &Btf, array: &btf_rs::Array) -> Result<u32, TypeError> {
     match bare(btf, chained_id(array)?)? {
         Type::Int(t) => u32::try_from(t.size()).map_err(|_too_large| TypeError::NoSize),
+        Type::Struct(t) | Type::Union(t) => {
+            u32::try_from(t.size()).map_err(|_too_large| TypeError::NoSize)
+        }
         Type::Ptr(_) => Ok(POINTER_BYTES),
         _ => Err(TypeError::NoSize),
     }

@@ -85,7 +85,12 @@ pub const BIO_BLKG: Field = Field::pointer("bio", "bi_blkg", "blkcg_gq");
 /// Pointers to a function and to anything: read as numbers.
 pub const BIO_END_IO: Field = Field::number("bio", "bi_end_io", 8);
 pub const BIO_PRIVATE: Field = Field::number("bio", "bi_private", 8);
+
 pub const TASK_FLAGS: Field = Field::number("task_struct", "flags", 4);
+pub const TASK_STACK: Field = Field::number("task_struct", "stack", 8);
+/// The system call's number in the saved registers: x86-64, and others.
+pub const REGS_ORIG_AX: Field = Field::number("pt_regs", "orig_ax", 8);
+pub const REGS_SYSCALLNO: Field = Field::number("pt_regs", "syscallno", 4);
 
 pub const BLKG_BLKCG: Field = Field::pointer("blkcg_gq", "blkcg", "blkcg");
 pub const BLKCG_CGROUP: Field = Field::pointer("blkcg", "css.cgroup", "cgroup");
@@ -123,6 +128,9 @@ pub const FIELDS: &[Field] = &[
     BIO_END_IO,
     BIO_PRIVATE,
     TASK_FLAGS,
+    TASK_STACK,
+    REGS_ORIG_AX,
+    REGS_SYSCALLNO,
     BLKG_BLKCG,
     BLKCG_CGROUP,
     CGROUP_KN,
@@ -131,7 +139,14 @@ pub const FIELDS: &[Field] = &[
 
 /// Enumerations that hold [`CONSTANTS`]; `req_op` was `req_opf` before 6.0
 /// (commit ff07a02e9e8e), and the flags of a bio are an anonymous one.
-pub const ENUMS: &[&str] = &["req_op", "req_opf", "req_flag_bits", "mq_rq_state", ""];
+pub const ENUMS: &[&str] = &[
+    "req_op",
+    "req_opf",
+    "req_flag_bits",
+    "mq_rq_state",
+    "bpf_func_id",
+    "",
+];
 
 /// Constants, by the kernel's own names.
 pub const CONSTANTS: &[&str] = &[
@@ -146,6 +161,8 @@ pub const CONSTANTS: &[&str] = &[
     "REQ_OP_DRV_IN",
     "__REQ_FUA",
     "__REQ_PREFLUSH",
+    "__REQ_META",
+    "BPF_FUNC_task_pt_regs",
     "BIO_TRACE_COMPLETION",
     "MQ_RQ_IDLE",
 ];

@@ -5,6 +5,7 @@
 
 use tracer_ebpf::{
     abi::{ABSENT, ClassicRecord, Layout},
+    caller::Calls,
     op::OpCodes,
 };
 
@@ -22,6 +23,7 @@ pub(super) fn layout(facts: &KernelFacts) -> Layout {
         fill_fields(&mut layout, btf);
         fill_constants(&mut layout, btf);
         fill_arguments(&mut layout, btf);
+        fill_caller(&mut layout, btf);
     }
     if let Some(tracefs) = facts.tracefs.found() {
         fill_records(&mut layout, tracefs);
@@ -91,6 +93,29 @@ fn fill_fields(layout: &mut Layout, btf: &BtfFacts) {
     layout.blkcg_cgroup = offset(btf, wanted::BLKCG_CGROUP);
     layout.cgroup_kn = offset(btf, wanted::CGROUP_KN);
     layout.kernfs_id = offset(btf, wanted::KERNFS_ID);
+}
+
+/// `struct pt_regs` of x86-64 (arch/x86/include/asm/ptrace.h).
+const X86_REGS_BYTES: u16 = 168;
+
+/// Whose call it is: the number lies in the saved registers, which a helper
+/// finds since 5.15 (commit dd6e10fbd9fb). Before, x86-64 has them at the end
+/// of the stack.
+fn fill_caller(layout: &mut Layout, btf: &BtfFacts) {
+    let Some(calls) = Calls::native() else { return };
+    layout.task_flags = offset(btf, wanted::TASK_FLAGS);
+    layout.task_stack = offset(btf, wanted::TASK_STACK);
+    layout.regs_size = X86_REGS_BYTES;
+    layout.regs_by_helper = btf.constants.contains_key("BPF_FUNC_task_pt_regs").into();
+    let wide = field(btf, wanted::REGS_ORIG_AX).ok();
+    layout.regs_call_wide = wide.is_some().into();
+    layout.calls = calls;
+    layout.meta_mask = mask(btf, "__REQ_META");
+    let found = layout.task_flags != ABSENT
+        && (layout.regs_by_helper != 0 || layout.task_stack != ABSENT && wide.is_some());
+    if found {
+        layout.regs_call = wide.unwrap_or_else(|| offset(btf, wanted::REGS_SYSCALLNO));
+    }
 }
 
 /// The programs take 0 for idle (`MQ_RQ_IDLE`, include/linux/blk-mq.h): where

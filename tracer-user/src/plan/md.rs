@@ -58,7 +58,6 @@ impl MdPlan {
         let mut layout = MdLayout {
             bio_end_io: field(btf, wanted::BIO_END_IO)?,
             bio_private: field(btf, wanted::BIO_PRIVATE)?,
-            task_flags: field(btf, wanted::TASK_FLAGS).unwrap_or(ABSENT),
             by_range: u16::from(field(btf, wanted::BIO_BDEV).is_err()),
             ..MdLayout::NONE
         };

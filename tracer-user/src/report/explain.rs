@@ -3,6 +3,8 @@
 //!
 //! Must not compute: every number in a sentence is in [`DeviceFigures`].
 
+mod raid;
+
 use std::cmp::Reverse;
 
 use super::format::{count, counted, percent, size};
@@ -55,6 +57,7 @@ impl Finding {
 pub fn findings(device: &DeviceFigures) -> Vec<Finding> {
     let mut found: Vec<Finding> = [
         misaligned_writes(device),
+        raid::prereads(device),
         partial_stripes(device),
         crossing_chunks(device),
         misaligned_reads(device),
@@ -188,6 +191,10 @@ fn on_a_drive(device: &DeviceFigures) -> bool {
 }
 
 fn partial_stripes(device: &DeviceFigures) -> Option<Finding> {
+    // What was measured needs no hint.
+    if device.raid.is_some() {
+        return None;
+    }
     // Without parity a partial stripe costs nothing.
     if let Some(level) = &device.md_level
         && !matches!(level.as_str(), "raid4" | "raid5" | "raid6")

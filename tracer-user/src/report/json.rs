@@ -7,13 +7,13 @@ use std::io::{self, Write};
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::Report;
+use super::{Report, json_raid::Raid};
 use crate::{
     delta::{
-        Boundary, DeviceFigures, Flush, Histograms, Interval, Op, Other, ProcessFigures,
-        ProcessRead, ProcessWrite, ZoneAppend,
+        Boundary, DeviceFigures, Fills, Flush, Histograms, Interval, Op, OriginFigures, Other,
+        ProcessFigures, ProcessRead, ProcessWrite, ZoneAppend,
     },
     sysfs::{
         device::{Geometry, Kind},
@@ -96,10 +96,13 @@ struct Device<'a> {
     histograms: Option<&'a Histograms>,
     /// null: no boundary was given.
     boundary: Option<Boundary>,
+    /// Reads that writes and page faults made necessary. null: not kept for
+    /// this device, or cannot be told.
+    fills: Option<Fills>,
     /// null: not an md array, or not measured.
-    raid: Option<Map<String, Value>>,
+    raid: Option<Raid<'a>>,
     /// null: no component of an array, or not measured.
-    origin: Option<Map<String, Value>>,
+    origin: Option<OriginFigures>,
 }
 
 /// What requests are classified by. null: there is none, or it is not known.
@@ -253,8 +256,9 @@ impl<'a> From<&'a DeviceFigures> for Device<'a> {
             splits: figures.splits,
             histograms: figures.histograms.as_ref(),
             boundary: figures.boundary,
-            raid: None,
-            origin: None,
+            fills: figures.fills,
+            raid: figures.raid.as_ref().map(Raid::from),
+            origin: figures.origin,
         }
     }
 }

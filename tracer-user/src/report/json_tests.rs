@@ -46,6 +46,7 @@ fn what_is_not_known_is_null() {
         requeues: true,
         flush_bios: true,
         latency: true,
+        callers: true,
     };
     bench.snapshot.lost = Lost::default();
     let text = lines(bench, false);
@@ -107,13 +108,19 @@ proptest! {
     fn every_line_fits_the_schema(
         cells in prop::collection::vec((0usize..9, 0..CELLS, any::<u32>()), 0..60),
         details in prop::collection::vec((0usize..9, 0..detail::CELLS, any::<u32>()), 0..60),
-        unknown in any::<(bool, bool, bool, bool)>(),
+        unknown in any::<(bool, bool, bool, bool, bool)>(),
         lost in any::<(Option<u32>, Option<u32>)>(),
         with_detail in any::<bool>(),
     ) {
         let mut bench = busy_bench();
-        let (operations, requeues, flush_bios, latency) = unknown;
-        bench.snapshot.unknown = Unknown { operations, requeues, flush_bios, latency };
+        let (operations, requeues, flush_bios, latency, callers) = unknown;
+        bench.snapshot.unknown = Unknown {
+            operations,
+            requeues,
+            flush_bios,
+            latency,
+            callers,
+        };
         bench.snapshot.lost = Lost {
             by_maps: lost.0.map(u64::from),
             by_recursion: lost.1.map(u64::from),

@@ -7,6 +7,7 @@ pub mod columns;
 pub mod explain;
 pub mod format;
 pub mod json;
+mod json_raid;
 pub mod plain;
 pub mod tui;
 

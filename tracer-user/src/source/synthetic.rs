@@ -300,6 +300,7 @@ impl Source for SyntheticSource {
                 operations: false,
                 requeues: false,
                 latency: true,
+                callers: true,
             },
         })
     }

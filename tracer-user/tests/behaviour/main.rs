@@ -31,6 +31,7 @@ mod follow;
 mod harness;
 mod mapped;
 mod oracle;
+mod origins;
 mod partitions;
 mod processes;
 mod refused;

@@ -80,6 +80,8 @@ pub struct LiveSource {
     missing: Vec<AttachError>,
     log: Option<BpfLog>,
     plan: ProbePlan,
+    /// Reads out of write calls are told.
+    fills: bool,
     /// With `--by process`.
     processes: Option<Processes>,
     md: MdOptions,
@@ -156,6 +158,7 @@ impl LiveSource {
             missing: Vec::new(),
             log,
             plan,
+            fills: config.fills != 0,
             processes,
             md,
             md_modules: Vec::new(),
@@ -192,6 +195,12 @@ impl LiveSource {
     #[must_use]
     pub fn no_origins(&self) -> Option<&OriginsError> {
         self.no_origins.as_ref()
+    }
+
+    /// What of an array's IO cannot be told apart, or how sure it is.
+    #[must_use]
+    pub fn origin_notes(&self) -> &[String] {
+        self.origins.as_ref().map_or(&[], |origins| origins.notes())
     }
 
     /// Hands out the log, once, if it was asked for.

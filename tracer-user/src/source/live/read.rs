@@ -11,10 +11,12 @@ use crate::{
     snapshot::{Lost, Origins, Row, RowKey, Snapshot, Unknown},
 };
 use jiff::Timestamp;
+use tracer_ebpf::abi::ABSENT;
 
 /// One reading of everything.
 pub(super) fn snapshot(source: &mut LiveSource) -> anyhow::Result<Snapshot> {
-    let unknown = unknown(&source.attached);
+    let mut unknown = unknown(&source.attached);
+    unknown.callers |= source.plan.layout.regs_call == ABSENT || !source.fills;
     let rows = rows(&source.maps, &source.slots, unknown)?;
     let processes = match &mut source.processes {
         Some(processes) => processes.read(&mut source.maps, &mut source.slots)?,
@@ -71,6 +73,7 @@ fn unknown(attached: &[Attached]) -> Unknown {
         requeues: untold(Event::BlockRqRequeue),
         flush_bios: untold(Event::BlockBioQueue),
         latency: untold(Event::BlockRqComplete),
+        callers: untold(Event::BlockBioQueue),
     }
 }
 
@@ -124,6 +127,7 @@ mod tests {
             requeues: true,
             flush_bios: true,
             latency: true,
+            callers: true,
         };
         assert_eq!(unknown(&some), expected);
     }

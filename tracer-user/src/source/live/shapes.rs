@@ -26,12 +26,14 @@ pub fn shapes() -> Vec<Config> {
     for by_process in [0, 1] {
         for bio_latency in [0, 1] {
             for log in [0, 1] {
-                shapes.push(Config {
-                    by_process,
-                    bio_latency,
-                    log,
-                    _pad: 0,
-                });
+                for fills in [0, 1] {
+                    shapes.push(Config {
+                        by_process,
+                        bio_latency,
+                        log,
+                        fills,
+                    });
+                }
             }
         }
     }
@@ -82,7 +84,6 @@ pub fn md_layouts() -> Vec<(&'static str, MdLayout)> {
         resync_raid_bio: 0,
         r1bio_mddev: 40,
         r10bio_mddev: 32,
-        task_flags: 44,
         unsure: 0,
         ..rows
     };

@@ -19,15 +19,32 @@ impl Array {
     /// `mdadm --create`, without a bitmap and without a first resync: neither
     /// may write behind a test's back.
     pub(crate) fn create(name: &str, level: &str, chunk: &str, members: &[Device]) -> Self {
+        // "Cannot" for a level without redundancy.
+        let more: &[&str] = if level == "0" {
+            &[]
+        } else {
+            &["--bitmap=none"]
+        };
+        Self::create_with(name, level, chunk, members, more)
+    }
+
+    /// The same with more options.
+    pub(crate) fn create_with(
+        name: &str,
+        level: &str,
+        chunk: &str,
+        members: &[Device],
+        more: &[&str],
+    ) -> Self {
         let nodes: Vec<String> = members.iter().map(Device::node_text).collect();
         let node = format!("/dev/{name}");
         let count = format!("--raid-devices={}", members.len());
         let (level_arg, chunk_arg) = (format!("--level={level}"), format!("--chunk={chunk}"));
         let mut args = vec!["--create", &node, "--run", &level_arg, &chunk_arg, &count];
-        // "Cannot" for a level without redundancy.
         if level != "0" {
-            args.extend(["--assume-clean", "--bitmap=none"]);
+            args.push("--assume-clean");
         }
+        args.extend(more);
         args.extend(nodes.iter().map(String::as_str));
         run("mdadm", &args);
         Self {

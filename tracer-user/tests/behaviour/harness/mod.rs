@@ -3,6 +3,7 @@
 
 pub(crate) mod blktrace;
 pub(crate) mod device;
+pub(crate) mod direct;
 pub(crate) mod dm;
 pub(crate) mod expect;
 pub(crate) mod fio;

@@ -119,6 +119,11 @@ impl Origins {
         Ok(())
     }
 
+    /// What could not be had, for a person.
+    pub(super) fn notes(&self) -> &[String] {
+        &self.plan.missing
+    }
+
     pub(super) fn rows(&self) -> Rows {
         self.plan.rows
     }

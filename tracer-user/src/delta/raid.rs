@@ -1,0 +1,235 @@
+//! What an array made of what was asked of it: pre-reads, parity, books, and
+//! the ratios and causes that follow.
+//!
+//! Must not format text.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use tracer_ebpf::origin::Cause;
+
+use super::{
+    Fills, Op,
+    origin::{OriginCounts, Rows},
+    rates::ratio,
+};
+use crate::{raid::Redundancy, sysfs::device::Device};
+
+/// Of one array over one interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RaidFigures {
+    pub level: String,
+    pub raid_disks: Option<u32>,
+    pub degraded: Option<u32>,
+    /// As md names it: `idle`, `check`, `resync`, ...
+    pub sync_action: Option<String>,
+    pub user_read_bytes: u64,
+    pub user_write_bytes: u64,
+    /// User reads out of write calls and page faults.
+    pub fills: Option<Fills>,
+    pub preread: Preread,
+    pub data_write_bytes: u64,
+    pub parity_write_bytes: u64,
+    pub metadata_write_bytes: u64,
+    /// Bios that md queued to keep its books.
+    pub metadata_writes: u64,
+    pub sync_read_bytes: u64,
+    pub sync_write_bytes: u64,
+    pub degraded_read_bytes: u64,
+    pub direct_read_bytes: u64,
+    pub direct_write_bytes: u64,
+    pub unattributed_read_bytes: u64,
+    pub unattributed_write_bytes: u64,
+    /// Of raid4/5/6.
+    pub rows: Option<Rows>,
+    pub ratios: Ratios,
+    /// Of raid4/5/6: what in the writes made md read first.
+    pub causes: Option<Causes>,
+}
+
+/// Bytes read because a write did not fill its row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Preread {
+    pub rmw: u64,
+    pub rcw: u64,
+    pub partial_block: u64,
+}
+
+/// `None` where the denominator is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Ratios {
+    /// Pre-read to what was written to the array.
+    pub preread: Option<f64>,
+    /// Pre-read to what md wrote to the components, synchronization apart: the
+    /// "10% reads" that a person sees in iostat.
+    pub reads_on_write: Option<f64>,
+    /// What md wrote, synchronization apart, to what was written to the array.
+    pub write_amplification: Option<f64>,
+    /// The least that the level allows.
+    pub write_amplification_minimum: Option<f64>,
+    /// Rows that were filled, of all that were written.
+    pub full_rows: Option<f64>,
+}
+
+/// Pre-read bytes by what in the write made them necessary; they add up to all
+/// pre-reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Causes {
+    /// The write covered a 4 KiB block partly.
+    pub sub_block: u64,
+    /// It was shorter than a stripe.
+    pub smaller_than_stripe: u64,
+    /// It was long enough and started inside a stripe.
+    pub starts_inside_stripe: u64,
+    /// It started at a stripe and ended inside one.
+    pub ends_inside_stripe: u64,
+    /// md itself cut a longer write there.
+    pub split_by_md: u64,
+    /// Another way would have read less: the row is not synchronized yet.
+    pub not_synced: u64,
+    /// Another way would have read less: `rmw_level` is 0.
+    pub rmw_level: u64,
+    /// The write could not be found any more.
+    pub not_told: u64,
+}
+
+/// The causes by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MainCause {
+    SubBlock,
+    SmallerThanStripe,
+    StartsInsideStripe,
+    EndsInsideStripe,
+    SplitByMd,
+    NotSynced,
+    RmwLevel,
+    NotTold,
+}
+
+impl Preread {
+    /// All of them.
+    #[must_use]
+    pub const fn sum(&self) -> u64 {
+        self.rmw + self.rcw + self.partial_block
+    }
+}
+
+impl Causes {
+    /// `splits`: md cut bios in two in the interval; else a write as long as
+    /// the limit came like that.
+    fn new(counts: &OriginCounts, splits: bool) -> Self {
+        let bytes = |cause| counts.cause_bytes(cause);
+        let at_limit_smaller = bytes(Cause::AtLimitSmaller);
+        let at_limit_starts = bytes(Cause::AtLimitStartsInside);
+        let at_limit_ends = bytes(Cause::AtLimitEndsInside);
+        let unless_split = |bytes| if splits { 0 } else { bytes };
+        let at_limit = at_limit_smaller + at_limit_starts + at_limit_ends;
+        Self {
+            sub_block: bytes(Cause::SubBlock),
+            smaller_than_stripe: bytes(Cause::Smaller) + unless_split(at_limit_smaller),
+            starts_inside_stripe: bytes(Cause::StartsInside) + unless_split(at_limit_starts),
+            ends_inside_stripe: bytes(Cause::EndsInside) + unless_split(at_limit_ends),
+            split_by_md: at_limit - unless_split(at_limit),
+            not_synced: bytes(Cause::NotSynced),
+            rmw_level: bytes(Cause::RmwLevel),
+            not_told: bytes(Cause::NotTold),
+        }
+    }
+
+    /// The one with the most bytes, and how many; `None` where nothing was
+    /// pre-read.
+    #[must_use]
+    pub fn main(&self) -> Option<(MainCause, u64)> {
+        let all = [
+            (MainCause::SubBlock, self.sub_block),
+            (MainCause::SmallerThanStripe, self.smaller_than_stripe),
+            (MainCause::StartsInsideStripe, self.starts_inside_stripe),
+            (MainCause::EndsInsideStripe, self.ends_inside_stripe),
+            (MainCause::SplitByMd, self.split_by_md),
+            (MainCause::NotSynced, self.not_synced),
+            (MainCause::RmwLevel, self.rmw_level),
+            (MainCause::NotTold, self.not_told),
+        ];
+        let main = all.into_iter().max_by_key(|(_, bytes)| *bytes)?;
+        (main.1 != 0).then_some(main)
+    }
+}
+
+impl RaidFigures {
+    /// Of the array `device`, whose own row read and wrote this.
+    pub(super) fn new(
+        device: &Device,
+        counts: &OriginCounts,
+        read: &Op,
+        written_bytes: u64,
+        splits: u64,
+    ) -> Option<Self> {
+        let md = device.md.as_ref()?;
+        let origin = counts.figures();
+        let (reads, writes) = (origin.read_bytes, origin.write_bytes);
+        let preread = Preread {
+            rmw: reads.rmw,
+            rcw: reads.rcw,
+            partial_block: reads.partial_block,
+        };
+        let parity = matches!(md.level.as_str(), "raid4" | "raid5" | "raid6");
+        let rows = parity.then(|| counts.rows());
+        let written = writes.data + writes.parity + writes.metadata;
+        let redundancy = md
+            .raid_disks
+            .and_then(|disks| Redundancy::from_md(&md.level, disks, md.layout));
+        Some(Self {
+            level: md.level.clone(),
+            raid_disks: md.raid_disks,
+            degraded: md.degraded,
+            sync_action: md.sync_action.clone(),
+            user_read_bytes: read.bytes,
+            user_write_bytes: written_bytes,
+            fills: None,
+            preread,
+            data_write_bytes: writes.data,
+            parity_write_bytes: writes.parity,
+            metadata_write_bytes: writes.metadata,
+            metadata_writes: origin.write_bios.metadata,
+            sync_read_bytes: reads.sync,
+            sync_write_bytes: writes.sync,
+            degraded_read_bytes: reads.degraded,
+            direct_read_bytes: reads.direct,
+            direct_write_bytes: writes.direct,
+            unattributed_read_bytes: reads.unattributed,
+            unattributed_write_bytes: writes.unattributed,
+            rows,
+            ratios: Ratios {
+                preread: ratio(preread.sum(), written_bytes),
+                reads_on_write: ratio(preread.sum(), written),
+                write_amplification: ratio(written, written_bytes),
+                write_amplification_minimum: redundancy
+                    .map(Redundancy::write_amplification_minimum),
+                full_rows: rows.and_then(|rows| ratio(rows.full, rows.full + rows.rmw + rows.rcw)),
+            },
+            causes: parity.then(|| Causes::new(counts, splits != 0)),
+        })
+    }
+
+    /// With what of the user's reads a write made necessary.
+    pub(super) fn with_fills(self, fills: Option<Fills>) -> Self {
+        Self { fills, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_main_cause_is_the_largest() {
+        let causes = Causes {
+            sub_block: 1,
+            starts_inside_stripe: 3,
+            ends_inside_stripe: 2,
+            ..Causes::default()
+        };
+        assert_eq!(causes.main(), Some((MainCause::StartsInsideStripe, 3)));
+        assert_eq!(Causes::default().main(), None);
+    }
+}

@@ -1,0 +1,89 @@
+//! Why an array read while it was written to, and what to do about it.
+//!
+//! Must not compute: every number in a sentence is in [`RaidFigures`].
+
+use super::{Finding, Weight};
+use crate::{
+    delta::{DeviceFigures, MainCause, RaidFigures},
+    report::format::{percent, size},
+};
+
+/// The pre-reads of an array, compared with what is normal, and their cause.
+pub(super) fn prereads(device: &DeviceFigures) -> Option<Finding> {
+    let raid = device.raid.as_ref()?;
+    let preread = raid.preread.sum();
+    if preread == 0 {
+        return degraded(raid);
+    }
+    let mut text = format!(
+        "{} read because writes did not fill their stripes, for {} written ({}%; normal: 0%): {}% \
+         on top of what md writes. ",
+        size(preread),
+        size(raid.user_write_bytes),
+        percent(raid.ratios.preread),
+        percent(raid.ratios.reads_on_write),
+    );
+    if let Some((main, bytes)) = raid.causes.and_then(|causes| causes.main()) {
+        let share = (bytes != preread).then(|| format!("Most ({}) because ", size(bytes)));
+        text.push_str(&share.unwrap_or_else(|| "Because ".to_owned()));
+        text.push_str(&why(device, main));
+    }
+    if let Some(action) = raid
+        .sync_action
+        .as_deref()
+        .filter(|action| *action != "idle")
+    {
+        text.push_str(&format!(". A {action} is running: not typical"));
+    }
+    Some(Finding::new(Weight::Cost, text))
+}
+
+fn degraded(raid: &RaidFigures) -> Option<Finding> {
+    (raid.degraded_read_bytes != 0).then(|| {
+        Finding::new(
+            Weight::Cost,
+            format!(
+                "{} read from the other members to make up for a failed one: replace it",
+                size(raid.degraded_read_bytes)
+            ),
+        )
+    })
+}
+
+/// The cause, and the remedy.
+fn why(device: &DeviceFigures, main: MainCause) -> String {
+    let stripe = device
+        .geometry
+        .stripe
+        .map_or_else(|| "a stripe".to_owned(), |stripe| size(stripe.0));
+    match main {
+        MainCause::SubBlock => {
+            "writes cover 4 KiB blocks only partly: write whole blocks of 4 KiB, \
+                                and start them on one"
+                .to_owned()
+        }
+        MainCause::SmallerThanStripe => format!(
+            "writes are shorter than a stripe: write {stripe} or multiples of it, buffered writes \
+             one after another, or use a smaller chunk"
+        ),
+        MainCause::StartsInsideStripe => format!(
+            "writes that are long enough start inside a stripe: move what lies on the array to a \
+             multiple of {stripe}, and write in multiples of that"
+        ),
+        MainCause::EndsInsideStripe => {
+            format!("writes start at a stripe and end inside one: make them multiples of {stripe}")
+        }
+        MainCause::SplitByMd => format!(
+            "md cuts longer writes in two inside a stripe: write at most as many times {stripe} as \
+             queue/max_sectors_kb holds"
+        ),
+        MainCause::NotSynced => "the array is not synchronized yet, and md then reconstructs \
+                                 always: wait for the resync to end"
+            .to_owned(),
+        MainCause::RmwLevel => format!(
+            "rmw_level is 0: `echo 1 > /sys/block/{}/md/rmw_level`",
+            device.name
+        ),
+        MainCause::NotTold => "of writes that could not be found any more".to_owned(),
+    }
+}

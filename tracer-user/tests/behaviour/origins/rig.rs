@@ -1,0 +1,104 @@
+//! An array of scsi_debug disks, watched: every measurement checks that the
+//! reasons add up to what the members' own books say.
+
+use serde_json::Value;
+
+use crate::{
+    case,
+    harness::{
+        device::Device,
+        lab::Lab,
+        md::Array,
+        process::run,
+        scsi_debug::ScsiDebug,
+        stat::settle,
+        tracer::{Attach, Tracer, row},
+    },
+};
+
+pub(super) struct Rig {
+    // Dropped in this order.
+    array: Array,
+    members: Vec<Device>,
+    _module: ScsiDebug,
+}
+
+impl Rig {
+    pub(super) fn new(_lab: &Lab, level: &str, chunk: &str, disks: usize, more: &[&str]) -> Self {
+        let module = ScsiDebug::load(&["dev_size_mb=64", "sector_size=512", "physblk_exp=3"]);
+        module.add(disks - 1);
+        let members = module.disks();
+        let array = Array::create_with("md77", level, chunk, &members, more);
+        Self {
+            array,
+            members,
+            _module: module,
+        }
+    }
+
+    pub(super) fn device(&self) -> Device {
+        self.array.device()
+    }
+
+    /// md forgets every row.
+    pub(super) fn empty_stripe_cache(&self) {
+        let device = self.device();
+        self.array.wait_until_idle();
+        device.write("md/stripe_cache_size", "17");
+        device.write("md/stripe_cache_size", "256");
+    }
+
+    /// What of a member holds the array's data.
+    pub(super) fn component_bytes(&self) -> u64 {
+        self.device().number("md/component_size") * 1024
+    }
+
+    /// Runs a check to its end.
+    pub(super) fn check(&self) {
+        self.device().write("md/sync_action", "check");
+        self.array.wait_until_idle();
+    }
+
+    /// The first member fails, for good.
+    pub(super) fn fail_first(&self) {
+        let node = self.device().node_text();
+        run("mdadm", &[&node, "--fail", &self.members[0].node_text()]);
+        self.array.wait_until_idle();
+    }
+
+    /// The array's figures of some work.
+    pub(super) fn measured(&self, attach: Attach, work: impl FnOnce()) -> Value {
+        self.array.wait_until_idle();
+        let before = settle(&self.members);
+        let device = self.device();
+        let tracer = Tracer::every("1h", &[&device], attach, &[]).wait_until_attached();
+        work();
+        self.array.wait_until_idle();
+        let after = settle(&self.members);
+        let report = tracer.stop();
+        let line = &report.summary;
+        case::nothing_lost(attach, &report);
+        let raid = row(line, device.name()).expect("the array")["raid"].clone();
+        for ((member, before), after) in self.members.iter().zip(&before).zip(&after) {
+            let origin = &row(line, member.name()).expect("a member")["origin"];
+            let stat = *after - *before;
+            assert_eq!(
+                (sum(&origin["read_bytes"]), sum(&origin["write_bytes"])),
+                (stat.read_bytes(), stat.written_bytes()),
+                "{attach:?}: {}: {origin}",
+                member.name()
+            );
+            assert_eq!(origin["read_bytes"]["unattributed"], 0, "{origin}");
+            assert_eq!(origin["write_bytes"]["unattributed"], 0, "{origin}");
+        }
+        raid
+    }
+}
+
+fn sum(parts: &Value) -> u64 {
+    let parts = parts.as_object().expect("reasons");
+    parts
+        .values()
+        .map(|part| part.as_u64().expect("bytes"))
+        .sum()
+}
