@@ -1,6 +1,9 @@
 //! `docs/kernel.md` names everything that iotrace asks of a kernel.
 
-use iotrace::facts::wanted::{CONSTANTS, FIELDS, TRACEPOINTS};
+use iotrace::facts::{
+    md_wanted,
+    wanted::{CONSTANTS, FIELDS, TRACEPOINTS},
+};
 
 const PAGE: &str = include_str!("../../docs/kernel.md");
 
@@ -30,5 +33,19 @@ fn every_constant_is_described() {
     for name in CONSTANTS {
         let short = name.trim_start_matches("REQ_OP");
         assert!(is_named(name, short), "{name}");
+    }
+}
+
+#[test]
+fn everything_of_md_is_described() {
+    for function in md_wanted::END_FUNCTIONS {
+        assert!(is_named(function.symbol, function.symbol), "{function:?}");
+    }
+    for (_, field) in md_wanted::FIELDS {
+        let name = field.name();
+        assert!(is_named(&name, &format!(".{}", field.path)), "{name}");
+    }
+    for name in md_wanted::CONSTANTS {
+        assert!(is_named(name, name), "{name}");
     }
 }

@@ -7,6 +7,7 @@ use crate::{
     case,
     harness::{
         device::Device,
+        ioctl,
         lab::Lab,
         md::Array,
         process::run,
@@ -29,6 +30,8 @@ impl Rig {
         module.add(disks - 1);
         let members = module.disks();
         let array = Array::create_with("md77", level, chunk, &members, more);
+        // The first to open it makes the kernel look for partitions.
+        drop(ioctl::open_direct(&array.device().node()));
         Self {
             array,
             members,
