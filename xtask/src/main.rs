@@ -6,6 +6,7 @@ mod bench;
 mod build;
 mod cargo;
 mod debian;
+mod demo;
 mod process;
 mod run;
 mod test;
@@ -26,6 +27,7 @@ enum Command {
     Test(test::Args),
     Vm(vm::Args),
     Bench(bench::Args),
+    Demo(demo::Args),
 }
 
 fn main() -> ExitCode {
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         Command::Test(args) => test::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Vm(args) => vm::run(args),
         Command::Bench(args) => bench::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Demo(args) => demo::run(&args).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {
         eprintln!("xtask: error: {error:#}");

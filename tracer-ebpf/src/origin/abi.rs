@@ -26,6 +26,8 @@ pub struct MdLayout {
     pub dev_retry: u64,
     pub dev_rewrite: u64,
     pub recovery: RecoveryBits,
+    /// `BIO_CHAIN` as a mask of `bi_flags`.
+    pub bio_chain: u64,
 
     /// Of `bio`.
     pub bio_end_io: u16,
@@ -58,13 +60,17 @@ pub struct MdLayout {
     pub resync_raid_bio: u16,
     pub r1bio_mddev: u16,
     pub r10bio_mddev: u16,
+    /// `orig_bio` of `md_io_clone`, and the bio in it that a row holds (since
+    /// 5.14).
+    pub clone_orig_bio: u16,
+    pub clone_bio: u16,
 
     /// 1: components are found by the sector on their disk (before 5.12).
     pub by_range: u16,
     /// 1: from a table, not from this kernel's own BTF: every live structure
     /// is checked.
     pub unsure: u16,
-    pub _pad: [u16; 4],
+    pub _pad: [u16; 2],
 }
 
 impl MdLayout {
@@ -84,6 +90,7 @@ impl MdLayout {
             check: 0,
             reshape: 0,
         },
+        bio_chain: 0,
         bio_end_io: ABSENT,
         bio_private: ABSENT,
         stripe_raid_conf: ABSENT,
@@ -106,9 +113,11 @@ impl MdLayout {
         resync_raid_bio: ABSENT,
         r1bio_mddev: ABSENT,
         r10bio_mddev: ABSENT,
+        clone_orig_bio: ABSENT,
+        clone_bio: ABSENT,
         by_range: 0,
         unsure: 0,
-        _pad: [0; 4],
+        _pad: [0; 2],
     };
 
     /// Can rows of raid4/5/6 be looked into?
@@ -148,7 +157,8 @@ pub struct Component {
     /// Index of another component on the same disk, where they are found by
     /// range; 0 for none.
     pub next: u32,
-    pub _pad: u32,
+    /// 1: md cuts what crosses the boundary of a stripe there.
+    pub cuts_at_stripe: u32,
     pub regions: [Region; MAX_REGIONS],
 }
 
@@ -176,7 +186,7 @@ pub struct ComponentCells {
 }
 
 const _: () = {
-    assert!(size_of::<MdLayout>() == 12 * 8 + 28 * 2);
+    assert!(size_of::<MdLayout>() == 13 * 8 + 28 * 2);
     assert!(size_of::<Region>() == 24);
     assert!(size_of::<Component>() == 7 * 8 + 4 * 8 + 6 * 4 + MAX_REGIONS * 24);
 };

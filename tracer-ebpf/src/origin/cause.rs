@@ -71,6 +71,9 @@ pub struct Shape {
     pub not_synced: bool,
     /// `rmw_level` is 0.
     pub never_rmw: bool,
+    /// It is a part of a longer write that was cut at the boundary of a stripe
+    /// (md since 7.0).
+    pub cut_at_stripe: bool,
 }
 
 /// The cause of a pre-read of this kind.
@@ -92,6 +95,14 @@ pub fn cause(origin: Origin, shape: &Shape) -> Cause {
         }
     }
     let at_limit = shape.len_bytes == shape.max_bytes;
+    let starts_inside = modulo(shape.start_bytes, shape.stripe_bytes) != 0;
+    if shape.cut_at_stripe {
+        return if starts_inside {
+            Cause::StartsInside
+        } else {
+            Cause::EndsInside
+        };
+    }
     if shape.len_bytes < shape.stripe_bytes {
         return if at_limit {
             Cause::AtLimitSmaller
@@ -99,7 +110,6 @@ pub fn cause(origin: Origin, shape: &Shape) -> Cause {
             Cause::Smaller
         };
     }
-    let starts_inside = modulo(shape.start_bytes, shape.stripe_bytes) != 0;
     match (starts_inside, at_limit) {
         (true, true) => Cause::AtLimitStartsInside,
         (true, false) => Cause::StartsInside,
@@ -129,6 +139,7 @@ mod tests {
         written_blocks: 6,
         not_synced: false,
         never_rmw: false,
+        cut_at_stripe: false,
     };
 
     fn of(shape: Shape) -> Cause {
@@ -162,6 +173,19 @@ mod tests {
             ..cut
         };
         assert_eq!(of(cut_small), Cause::AtLimitSmaller);
+        let head = Shape {
+            start_bytes: 65536,
+            len_bytes: 458_752 - 65536,
+            cut_at_stripe: true,
+            ..ARRAY
+        };
+        assert_eq!(of(head), Cause::StartsInside);
+        let tail = Shape {
+            start_bytes: 458_752,
+            len_bytes: 65536,
+            ..head
+        };
+        assert_eq!(of(tail), Cause::EndsInside);
         assert_eq!(of(Shape::default()), Cause::NotTold);
         assert_eq!(cause(Origin::PartialBlock, &small), Cause::SubBlock);
     }

@@ -7,14 +7,15 @@
 use tracer_ebpf::{
     abi::ABSENT,
     origin::{
-        Block, Blocks, Cause, Level, Origin, RecoveryBits, Shape, StripeRead, StripeWrite, Sync,
+        Block, Blocks, Cause, EndIo, Level, Origin, RecoveryBits, Shape, StripeRead, StripeWrite,
+        Sync,
         abi::{MAX_DISKS, ROWS},
         cause, row_kind, stripe_read, stripe_write,
     },
 };
 
 use crate::{
-    md_maps::{Cells, md},
+    md_maps::{self, Cells, md},
     member::Member,
     read::{Kernel as _, Probed, Ptr, Room, copy, layout},
 };
@@ -180,6 +181,7 @@ impl Row {
             written_blocks: u64::from(blocks.towrites()),
             not_synced: self.sector >= synced,
             never_rmw: rmw_level == 0,
+            cut_at_stripe: member.component.cuts_at_stripe != 0 && is_part(bio),
         })
     }
 }
@@ -188,6 +190,41 @@ impl Row {
 #[inline(always)]
 fn plausible(sector: u64, conf: u64) -> bool {
     sector & 7 == 0 && (conf as i64) < 0
+}
+
+/// Is the bio that a row holds a part of one that was split?
+#[inline(always)]
+fn is_part(bio: Ptr) -> bool {
+    let Some(bio) = original(bio) else {
+        return false;
+    };
+    let flags: u16 = Probed::load(bio, layout!(bio_flags)).unwrap_or(0);
+    u64::from(flags) & md!(bio_chain) != 0 || ends_in(bio, EndIo::Chained)
+}
+
+/// The bio that md got; a row holds a clone of it (`md_account_bio`, since
+/// 5.14).
+#[inline(always)]
+fn original(bio: Ptr) -> Option<Ptr> {
+    if !ends_in(bio, EndIo::Clone) {
+        return Some(bio);
+    }
+    if md!(clone_orig_bio) == ABSENT || md!(clone_bio) == ABSENT {
+        return None;
+    }
+    let clone = bio.address().wrapping_sub(u64::from(md!(clone_bio)));
+    Some(Ptr::at(Ptr::at(clone).number_at(md!(clone_orig_bio))?))
+}
+
+#[inline(always)]
+fn ends_in(bio: Ptr, wanted: EndIo) -> bool {
+    let Some(address) = bio.number_at(md!(bio_end_io)) else {
+        return false;
+    };
+    match md_maps::end_io(address) {
+        Some(end_io) => end_io == wanted as u32,
+        None => false,
+    }
 }
 
 /// Looks at every block of a row ([`Blocks::pack`]).

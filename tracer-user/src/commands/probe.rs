@@ -8,8 +8,11 @@ use std::io::Write;
 use serde::Serialize;
 
 use crate::{
-    facts::{Finding, KernelFacts, KernelRoot, Privileges},
-    plan::{EventPlan, ProbePlan, Request},
+    facts::{Finding, KernelFacts, KernelRoot, MdFacts, Privileges},
+    plan::{
+        EventPlan, ProbePlan, Request,
+        md::{MdPlan, Rows},
+    },
 };
 
 /// How to write it.
@@ -18,8 +21,8 @@ pub enum ProbeFormat {
     /// For people.
     #[default]
     Plain,
-    /// `{"facts": ..., "plan": ...}` on one line. The facts are a test fixture
-    /// as they are.
+    /// `{"facts": ..., "plan": ..., "md": ...}` on one line. The facts are a
+    /// test fixture as they are.
     Json,
 }
 
@@ -35,6 +38,63 @@ pub struct ProbeOptions {
 struct Report<'a> {
     facts: &'a KernelFacts,
     plan: &'a ProbePlan,
+    /// null: no module of md's is loaded.
+    md: Option<&'a Md>,
+}
+
+/// What md's modules offer, and what would be done with it.
+#[derive(Serialize)]
+struct Md {
+    facts: MdFacts,
+    plan: Option<MdPlan>,
+    /// Why there is no plan.
+    error: Option<String>,
+}
+
+impl Md {
+    fn new(facts: MdFacts, kernel: &KernelFacts) -> Option<Self> {
+        if facts.modules.is_empty() {
+            return None;
+        }
+        let (plan, error) = match MdPlan::new(kernel, &facts) {
+            Ok(plan) => (Some(plan), None),
+            Err(error) => (None, Some(error)),
+        };
+        Some(Self { facts, plan, error })
+    }
+
+    fn write(md: Option<&Self>, out: &mut dyn Write) -> std::io::Result<()> {
+        let Some(md) = md else {
+            return writeln!(out, "md          no module of md's is loaded");
+        };
+        let modules: Vec<&str> = md.facts.modules.keys().map(String::as_str).collect();
+        writeln!(
+            out,
+            "md          {}: {} functions, {} fields, {} constants",
+            modules.join(" "),
+            md.facts.functions.len(),
+            md.facts.fields.len(),
+            md.facts.constants.len(),
+        )?;
+        if let Some(error) = &md.error {
+            writeln!(
+                out,
+                "            why members are read and written: not told: {error}"
+            )?;
+        }
+        if let Some(plan) = &md.plan {
+            let rows = match plan.rows {
+                Rows::Measured => "by the BTF of its modules",
+                Rows::Table => "by a table, each structure checked",
+                Rows::Unknown => "not told",
+            };
+            writeln!(out, "            rows of raid4/5/6: {rows}")?;
+            for missing in &plan.missing {
+                writeln!(out, "            {missing}")?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Reads the facts, plans, and writes both.
@@ -45,19 +105,30 @@ struct Report<'a> {
 pub fn run(options: &ProbeOptions, out: &mut dyn Write) -> anyhow::Result<()> {
     let facts = KernelFacts::read(&options.root);
     let plan = ProbePlan::new(&facts, &options.request);
+    let md = Md::new(MdFacts::read(&options.root), &facts);
     match options.format {
-        ProbeFormat::Plain => plain(&facts, &plan, out)?,
+        ProbeFormat::Plain => plain(&facts, &plan, md.as_ref(), out)?,
         ProbeFormat::Json => {
-            let (facts, plan) = (&facts, &plan);
-            serde_json::to_writer(&mut *out, &Report { facts, plan })?;
+            let report = Report {
+                facts: &facts,
+                plan: &plan,
+                md: md.as_ref(),
+            };
+            serde_json::to_writer(&mut *out, &report)?;
             writeln!(out)?;
         }
     }
     Ok(())
 }
 
-fn plain(facts: &KernelFacts, plan: &ProbePlan, out: &mut dyn Write) -> std::io::Result<()> {
+fn plain(
+    facts: &KernelFacts,
+    plan: &ProbePlan,
+    md: Option<&Md>,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
     found(facts, out)?;
+    Md::write(md, out)?;
     writeln!(out)?;
     table(plan, out)?;
     lost(plan, out)?;

@@ -60,6 +60,7 @@ pub const END_FUNCTIONS: &[EndFunction] = &[
     of("md_mod", "md_end_io_acct", EndIo::Clone),
     of("md_mod", "md_end_clone_io", EndIo::Clone),
     core("submit_bio_wait_endio", EndIo::Waited),
+    core("bio_wait_end_io", EndIo::Waited),
     core("bio_chain_endio", EndIo::Chained),
 ];
 
@@ -89,6 +90,11 @@ pub const MDDEV_RESYNC_OFFSET: Field = number("mddev", "resync_offset", 8);
 pub const RESYNC_RAID_BIO: Field = number("resync_pages", "raid_bio", 8);
 pub const R1BIO_MDDEV: Field = Field::pointer("r1bio", "mddev", "mddev");
 pub const R10BIO_MDDEV: Field = Field::pointer("r10bio", "mddev", "mddev");
+/// Since 5.14, as `md_io_acct` up to 5.15.
+pub const CLONE_ORIG_BIO: Field = Field::pointer("md_io_clone", "orig_bio", "bio");
+pub const ACCT_ORIG_BIO: Field = Field::pointer("md_io_acct", "orig_bio", "bio");
+pub const CLONE_BIO: Field = number("md_io_clone", "bio_clone", 0);
+pub const ACCT_BIO: Field = number("md_io_acct", "bio_clone", 0);
 
 /// Every field above, with the module whose BTF has it.
 pub const FIELDS: &[(&str, Field)] = &[
@@ -113,6 +119,10 @@ pub const FIELDS: &[(&str, Field)] = &[
     ("raid10", RESYNC_RAID_BIO),
     ("raid1", R1BIO_MDDEV),
     ("raid10", R10BIO_MDDEV),
+    ("md_mod", CLONE_ORIG_BIO),
+    ("md_mod", ACCT_ORIG_BIO),
+    ("md_mod", CLONE_BIO),
+    ("md_mod", ACCT_BIO),
 ];
 
 /// Structures whose size is asked for.

@@ -164,6 +164,7 @@ pub const CONSTANTS: &[&str] = &[
     "__REQ_META",
     "BPF_FUNC_task_pt_regs",
     "BIO_TRACE_COMPLETION",
+    "BIO_CHAIN",
     "MQ_RQ_IDLE",
 ];
 

@@ -155,7 +155,7 @@ fn op(btf: &BtfFacts, name: &str) -> Option<u8> {
 }
 
 /// The mask of the bit that the constant numbers; 0 where not known.
-fn mask(btf: &BtfFacts, name: &str) -> u32 {
+pub(super) fn mask(btf: &BtfFacts, name: &str) -> u32 {
     let bit = btf.constants.get(name).copied();
     bit.and_then(|bit| 1_u32.checked_shl(bit)).unwrap_or(0)
 }

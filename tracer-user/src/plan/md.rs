@@ -58,6 +58,7 @@ impl MdPlan {
         let mut layout = MdLayout {
             bio_end_io: field(btf, wanted::BIO_END_IO)?,
             bio_private: field(btf, wanted::BIO_PRIVATE)?,
+            bio_chain: u64::from(super::layout::mask(btf, "BIO_CHAIN")),
             by_range: u16::from(field(btf, wanted::BIO_BDEV).is_err()),
             ..MdLayout::NONE
         };
@@ -144,6 +145,12 @@ fn fill_mddev(layout: &mut MdLayout, md: &MdFacts) {
     layout.resync_raid_bio = or_absent(md_wanted::RESYNC_RAID_BIO);
     layout.r1bio_mddev = or_absent(md_wanted::R1BIO_MDDEV);
     layout.r10bio_mddev = or_absent(md_wanted::R10BIO_MDDEV);
+    layout.clone_orig_bio = offset(md, md_wanted::CLONE_ORIG_BIO)
+        .or_else(|_missing| offset(md, md_wanted::ACCT_ORIG_BIO))
+        .unwrap_or(ABSENT);
+    layout.clone_bio = offset(md, md_wanted::CLONE_BIO)
+        .or_else(|_missing| offset(md, md_wanted::ACCT_BIO))
+        .unwrap_or(ABSENT);
     layout.conf_mddev = or_absent(md_wanted::CONF_MDDEV);
     layout.conf_rmw_level = or_absent(md_wanted::CONF_RMW_LEVEL);
 }

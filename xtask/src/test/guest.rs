@@ -3,7 +3,14 @@
 //!
 //! Must not know how a guest is made.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    num::NonZero,
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+    thread,
+    time::Instant,
+};
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -39,15 +46,56 @@ pub fn payload() -> Result<Vec<PathBuf>> {
         .collect()
 }
 
-/// Runs them in a guest with this kernel of the matrix.
-pub fn tests(kernel: &str, payload: &[PathBuf]) -> Result<()> {
+/// Runs them in guests with all kernels of the matrix, as many at a time as
+/// there are processors: a guest keeps little more than one busy.
+pub fn all_tests(payload: &[PathBuf]) -> Result<()> {
+    for kernel in vm::MATRIX {
+        vm::prepare(kernel).with_context(|| format!("a guest with Linux {kernel}"))?;
+    }
+    let at_a_time = thread::available_parallelism().map_or(1, NonZero::get);
+    let queue = Mutex::new(vm::MATRIX.iter());
+    let failures = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..at_a_time.min(vm::MATRIX.len()) {
+            scope.spawn(|| {
+                while let Some(kernel) = next(&queue) {
+                    let begin = Instant::now();
+                    let ended = tests(kernel, payload);
+                    eprintln!("{kernel:>4} | ended after {:.0?}", begin.elapsed());
+                    if let Err(error) = ended {
+                        keep(&failures, format!("Linux {kernel}: {error:#}"));
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    ensure!(failures.is_empty(), "{}", failures.join("; "));
+    Ok(())
+}
+
+fn next(queue: &Mutex<std::slice::Iter<'_, &'static str>>) -> Option<&'static str> {
+    let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+    queue.next().copied()
+}
+
+fn keep(failures: &Mutex<Vec<String>>, failure: String) {
+    let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
+    failures.push(failure);
+}
+
+/// In a guest with this kernel.
+fn tests(kernel: &'static str, payload: &[PathBuf]) -> Result<()> {
     let options = "--include-ignored --test-threads=1";
     let command = TESTS.map(|test| format!("{test} {options}")).join(" && ");
     let mut variables = "export IOTRACE_REQUIRE=guest IOTRACE_BIN=/bin/iotrace".to_owned();
     if PREEMPTIBLE.contains(&kernel) {
         variables.push_str(" IOTRACE_PREEMPTIBLE=1");
     }
-    let status = vm::run_in_guest(kernel, payload, &format!("{variables}; {command}"))?;
+    let command = format!("{variables}; {command}");
+    let status = vm::run_in_guest_beside_others(kernel, payload, &command)?;
     ensure!(
         status == 0,
         "tests failed in the guest, exit status {status}"

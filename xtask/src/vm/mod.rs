@@ -12,6 +12,7 @@ mod debian_kernel;
 mod guest_tests;
 mod initramfs;
 mod kernel;
+mod marked;
 mod modules;
 mod qemu;
 mod tools;
@@ -108,14 +109,26 @@ pub fn run(args: Args) -> Result<ExitCode> {
 /// For tests: runs the shell line `command` in a guest with `kernel` (a name
 /// of [`MATRIX`] or a folder) and `payload` in its /bin; returns its status.
 pub fn run_in_guest(kernel: &str, payload: &[PathBuf], command: &str) -> Result<i32> {
-    let guest = Guest {
-        kernel: kernel::get(kernel, false)?,
-        payload: payload.to_vec(),
-        memory_mib: DEFAULT_MEMORY_MIB,
-        timeout: Duration::from_secs(TESTS_TIMEOUT_SECONDS),
-        accel: Accel::Auto,
-    };
+    let guest = Guest::new(kernel, payload)?;
     guest.run(command, Io::Streams).map(i32::from)
+}
+
+/// The same, where others run beside it: each line of its output begins with
+/// the kernel's name.
+pub fn run_in_guest_beside_others(
+    kernel: &'static str,
+    payload: &[PathBuf],
+    command: &str,
+) -> Result<i32> {
+    let guest = Guest::new(kernel, payload)?;
+    guest.run(command, Io::Marked(kernel)).map(i32::from)
+}
+
+/// Fetches and makes all that guests with this kernel need: afterwards several
+/// can be started at the same time.
+pub fn prepare(kernel: &str) -> Result<()> {
+    debian::ensure(&tools::packages())?;
+    initramfs::base(&kernel::get(kernel, false)?).map(|_base| ())
 }
 
 struct Guest {
@@ -127,6 +140,17 @@ struct Guest {
 }
 
 impl Guest {
+    /// For tests.
+    fn new(kernel: &str, payload: &[PathBuf]) -> Result<Self> {
+        Ok(Self {
+            kernel: kernel::get(kernel, false)?,
+            payload: payload.to_vec(),
+            memory_mib: DEFAULT_MEMORY_MIB,
+            timeout: Duration::from_secs(TESTS_TIMEOUT_SECONDS),
+            accel: Accel::Auto,
+        })
+    }
+
     fn run(&self, command: &str, io: Io) -> Result<u8> {
         debian::ensure(&tools::packages())?;
         let base = initramfs::base(&self.kernel)?;

@@ -18,6 +18,8 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use rustix::io::FdFlags;
 
+use super::marked::Marked;
+
 /// How much of the kernel's console an error shows.
 const LOG_TAIL_LINES: usize = 40;
 
@@ -38,6 +40,8 @@ pub(super) enum Io {
     Terminal,
     /// The command's output and errors come out as this process's.
     Streams,
+    /// The same, each line with this in front.
+    Marked(&'static str),
     /// Nowhere.
     Discard,
 }
@@ -71,6 +75,10 @@ impl Machine<'_> {
         let end = match self.io {
             Io::Terminal => End::Itself(child.wait()?),
             Io::Streams => forward(&mut child, timeout, io::stdout(), io::stderr())?,
+            Io::Marked(mark) => {
+                let out = Marked::new(mark, io::stdout());
+                forward(&mut child, timeout, out, Marked::new(mark, io::stderr()))?
+            }
             Io::Discard => forward(&mut child, timeout, io::sink(), io::sink())?,
         };
         let status = fs::read_to_string(dir.join("status")).unwrap_or_default();

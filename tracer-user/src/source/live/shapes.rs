@@ -84,6 +84,9 @@ pub fn md_layouts() -> Vec<(&'static str, MdLayout)> {
         resync_raid_bio: 0,
         r1bio_mddev: 40,
         r10bio_mddev: 32,
+        clone_orig_bio: 8,
+        clone_bio: 48,
+        bio_chain: 8,
         unsure: 0,
         ..rows
     };

@@ -19,6 +19,8 @@ const RECORD_BYTES: usize = 48;
 const ACTION_AT: usize = 28;
 /// Among the action's bits: no IO but a note, as md leaves them.
 const NOTE: u32 = 1 << 26;
+/// And of a note: a control group's number comes before its text.
+const GROUP: u32 = 1 << 8;
 const PDU_LEN_AT: usize = 46;
 
 /// How blkparse prints a record.
@@ -57,6 +59,34 @@ impl Blktrace {
             Self::Ftrace(ftrace) => ftrace.stop(lab),
         }
     }
+}
+
+/// Notes that the kernel left in the records of a disk, as md does for each row
+/// that it reads first: `raid5 rmw SECTOR ...`, `raid5 rcw SECTOR ...`. Of a
+/// trace that was stopped, with relay files; blkparse does not print them.
+pub(crate) fn notes(lab: &Lab, disk: &Device) -> Vec<String> {
+    let mut notes = Vec::new();
+    for cpu in 0.. {
+        let path = lab.path(&format!("{}.blktrace.{cpu}", disk.name()));
+        let Ok(records) = std::fs::read(path) else {
+            assert!(cpu > 0, "no records of {}", disk.name());
+            return notes;
+        };
+        let mut rest = records.as_slice();
+        while !rest.is_empty() {
+            let action = rest[ACTION_AT..].first_chunk().expect("an action");
+            let len = rest[PDU_LEN_AT..].first_chunk().expect("a length");
+            let end = RECORD_BYTES + usize::from(u16::from_le_bytes(*len));
+            let action = u32::from_le_bytes(*action);
+            if action & NOTE != 0 {
+                let group = if action & GROUP != 0 { 8 } else { 0 };
+                let text = String::from_utf8_lossy(&rest[RECORD_BYTES + group..end]);
+                notes.push(text.trim_end_matches('\0').to_owned());
+            }
+            rest = &rest[end..];
+        }
+    }
+    notes
 }
 
 /// How many records of IO there are: each record says how much follows it.

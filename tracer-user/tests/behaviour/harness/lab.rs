@@ -16,6 +16,7 @@ use super::process::{find, finished};
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Something a test can't do without.
+#[derive(Clone, Copy)]
 pub(crate) enum Needs {
     /// A program of the distribution.
     Program(&'static str),

@@ -43,6 +43,23 @@ impl Rig {
         self.array.device()
     }
 
+    pub(super) fn members(&self) -> &[Device] {
+        &self.members
+    }
+
+    /// The array and its members.
+    pub(super) fn all(&self) -> Vec<Device> {
+        let mut all = vec![self.device()];
+        all.extend(self.members.iter().cloned());
+        all
+    }
+
+    /// Where the array's data begins on a member, in sectors.
+    pub(super) fn data_offset(&self, member: &Device) -> u64 {
+        self.device()
+            .number(&format!("md/dev-{}/offset", member.name()))
+    }
+
     /// md forgets every row.
     pub(super) fn empty_stripe_cache(&self) {
         let device = self.device();
@@ -58,8 +75,18 @@ impl Rig {
 
     /// Runs a check to its end.
     pub(super) fn check(&self) {
-        self.device().write("md/sync_action", "check");
+        self.start_check();
         self.array.wait_until_idle();
+    }
+
+    /// Starts one; it ends before a measurement does.
+    pub(super) fn start_check(&self) {
+        self.device().write("md/sync_action", "check");
+    }
+
+    /// The page cache forgets every block.
+    pub(super) fn drop_caches(&self) {
+        std::fs::write("/proc/sys/vm/drop_caches", "1").expect("drop_caches");
     }
 
     /// The first member fails, for good.

@@ -77,7 +77,7 @@ fn of_array(topology: &Topology, array: &Device, md: &MdArray, by_range: bool) -
                 level: level as u32,
                 array_dev: array.id.to_kernel(),
                 next: 0,
-                _pad: 0,
+                cuts_at_stripe: cuts_at_stripe(array).into(),
                 regions,
             },
             key: OriginKey {
@@ -90,6 +90,12 @@ fn of_array(topology: &Topology, array: &Device, md: &MdArray, by_range: bool) -
         });
     }
     found
+}
+
+/// Since 7.0 raid4/5/6 arrays have their stripe as `chunk_sectors`.
+fn cuts_at_stripe(array: &Device) -> bool {
+    let cut = array.limits.chunk_sectors.map(Sectors::bytes);
+    cut.is_some() && cut == array.geometry.stripe
 }
 
 /// How md keeps data at this level, and on how many disks parity; `None` for
