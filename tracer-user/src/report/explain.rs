@@ -99,6 +99,9 @@ fn misaligned_writes(device: &DeviceFigures) -> Option<Finding> {
     if physical.misaligned == 0 {
         return None;
     }
+    if let Some(books) = raid::books(device) {
+        return Some(books);
+    }
     let mut text = how_many(&device.write, "write", device);
     text.push_str(&format!(
         ": {}, each {} a read-modify-write. ",

@@ -9,6 +9,7 @@ pub mod format;
 pub mod json;
 mod json_raid;
 pub mod plain;
+mod reasons;
 pub mod tui;
 
 #[cfg(test)]

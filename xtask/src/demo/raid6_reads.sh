@@ -19,7 +19,8 @@ watched() {
     until grep -q clean /sys/block/md127/md/array_state; do sleep 0.2; done
     kill -INT "$tracer"
     wait "$tracer"
-    cat /tmp/said
+    # The tree, and what is to be said of the array.
+    sed -n '/^DEVICE/,/^$/p; /^md127:/,/^$/p; /^Lost/p' /tmp/said
 }
 
 volume() {

@@ -5,7 +5,7 @@
 use super::{Finding, Weight};
 use crate::{
     delta::{DeviceFigures, MainCause, RaidFigures},
-    report::format::{percent, size},
+    report::format::{counted, percent, size},
 };
 
 /// The pre-reads of an array, compared with what is normal, and their cause.
@@ -13,7 +13,7 @@ pub(super) fn prereads(device: &DeviceFigures) -> Option<Finding> {
     let raid = device.raid.as_ref()?;
     let preread = raid.preread.sum();
     if preread == 0 {
-        return degraded(raid);
+        return degraded(raid).or_else(|| nothing_read(raid));
     }
     let mut text = format!(
         "{} read because writes did not fill their stripes, for {} written ({}%; normal: 0%): {}% \
@@ -36,6 +36,37 @@ pub(super) fn prereads(device: &DeviceFigures) -> Option<Finding> {
         text.push_str(&format!(". A {action} is running: not typical"));
     }
     Some(Finding::new(Weight::Cost, text))
+}
+
+fn nothing_read(raid: &RaidFigures) -> Option<Finding> {
+    let full = raid.ratios.full_rows?;
+    Some(Finding::new(
+        Weight::Fine,
+        format!(
+            "{} written, and nothing had to be read for it (normal: 0%): {}% of the rows were \
+             filled",
+            size(raid.user_write_bytes),
+            percent(Some(full)),
+        ),
+    ))
+}
+
+/// Writes of a component that do not cover whole blocks, where all of them are
+/// md's own.
+pub(super) fn books(device: &DeviceFigures) -> Option<Finding> {
+    let misaligned = device.origin?.write_misaligned;
+    let own = misaligned.metadata;
+    (own != 0 && own == misaligned.sum() && device.write.physical.misaligned <= own).then(|| {
+        Finding::new(
+            Weight::Hint,
+            format!(
+                "{} of md's own books, shorter than a physical block: superblock and bitmap are \
+                 written in logical blocks. Each may cost the drive a read-modify-write; a larger \
+                 bitmap chunk makes them fewer",
+                counted(own, "write"),
+            ),
+        )
+    })
 }
 
 fn degraded(raid: &RaidFigures) -> Option<Finding> {

@@ -21,7 +21,7 @@ use crate::{
     delta::{DeviceFigures, Op},
     report::{
         format::{self, NOT_KNOWN, amount, count},
-        plain,
+        plain, reasons,
     },
 };
 
@@ -96,6 +96,7 @@ fn about(device: &DeviceFigures, width: usize) -> Vec<Line<'static>> {
         &device.write,
         device.rates.mean_write_bytes,
     ));
+    lines.extend(reasons::lines(device, width));
     lines.extend(latencies(device));
     for note in &device.notes {
         lines.extend(format::wrap(&format!("note: {note}"), width));
