@@ -176,15 +176,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    proptest! {
-        #[test]
+    #[test]
     fn starts_in_a_stripe_of_seven_chunks() {
         let geometry = Geometry {
             chunk_bytes: 65_536,
             stripe_bytes: 7 * 65_536,
             ..Geometry::default()
         };
-        for (start, bin) in [(0, 0), (65_535, 0), (65_536, 1), (1 << 20, 2), (7 * 65_536, 0)] {
+        for (start, bin) in [
+            (0, 0),
+            (65_535, 0),
+            (65_536, 1),
+            (1 << 20, 2),
+            (7 * 65_536, 0),
+        ] {
             assert_eq!(stripe_bin(start, &geometry), Some(bin), "{start}");
         }
         assert_eq!(stripe_bin(0, &Geometry::default()), None);
@@ -195,7 +200,8 @@ mod tests {
         assert_eq!(stripe_bin(99 * 65_536, &wide), Some(63));
     }
 
-    #[test]
+    proptest! {
+        #[test]
         fn power_bins_are_le_inclusive(v in 0u64..1 << 62) {
             let bin = power_bin(v);
             prop_assert!(power_bin_le(bin).is_none_or(|le| v <= le));

@@ -13,6 +13,7 @@ pub mod caller;
 pub mod cells;
 pub mod classify;
 pub mod log_line;
+mod memory;
 pub mod op;
 pub mod origin;
 pub mod process;

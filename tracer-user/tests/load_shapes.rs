@@ -101,8 +101,9 @@ fn every_shape_on_components_loads() {
         };
         layout.bio_end_io = offset(wanted::BIO_END_IO);
         layout.bio_private = offset(wanted::BIO_PRIVATE);
-        for (program, outcome) in shapes::load_for_md(&plan, &layout).unwrap() {
-            match outcome {
+        for loaded in shapes::load_for_md(&plan, &layout).unwrap() {
+            let program = loaded.program;
+            match loaded.outcome {
                 Ok(walked) => eprintln!("{program}, {name}: {walked:?} instructions walked"),
                 Err(reason) => panic!("{program}, {name}: {reason}"),
             }

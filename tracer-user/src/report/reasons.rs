@@ -2,7 +2,7 @@
 //!
 //! Must not compute: every number is in [`DeviceFigures`].
 
-use super::format::{fill, size};
+use super::format::{fill, size, wrap};
 use crate::delta::{DeviceFigures, OriginFigures, RaidFigures};
 
 /// The reasons of the device's IO that there was, in lines of at most `width`

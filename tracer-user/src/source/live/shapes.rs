@@ -99,22 +99,29 @@ pub fn md_layouts() -> Vec<(&'static str, MdLayout)> {
     ]
 }
 
-/// Loads the programs on md's components with one layout; by name of the
-/// program.
+/// One program on md's components, and what the kernel said to it.
+#[derive(Debug)]
+pub struct LoadedOnComponents {
+    pub program: String,
+    /// As in [`Loaded`].
+    pub outcome: Result<Option<u32>, String>,
+}
+
+/// Loads the programs on md's components with one layout.
 ///
 /// # Errors
 /// When not even the maps can be made.
 pub fn load_for_md(
     plan: &ProbePlan,
     layout: &MdLayout,
-) -> Result<Vec<(String, Result<Option<u32>, String>)>, object::ObjectError> {
+) -> Result<Vec<LoadedOnComponents>, object::ObjectError> {
     let mut ebpf = object::open_for_md(&plan.layout, layout, 64)?;
     let mut loaded = Vec::new();
     for event in [Event::BlockBioQueue, Event::BlockBioRemap] {
         for kind in [Kind::Btf, Kind::Raw] {
-            let name = origins::program(event, kind);
-            let outcome = attach::load_only(&mut ebpf, &name, event);
-            loaded.push((name, outcome));
+            let program = origins::program(event, kind);
+            let outcome = attach::load_only(&mut ebpf, &program, event);
+            loaded.push(LoadedOnComponents { program, outcome });
         }
     }
     Ok(loaded)
