@@ -17,7 +17,7 @@ use crate::harness::{
 mod compare;
 mod sums;
 
-pub(crate) use compare::nothing_lost;
+pub(crate) use compare::{nothing_lost, skipped_runs};
 
 /// What a device is made of, written down by the test, in bytes; 0 is none.
 #[derive(Clone, Copy, Debug, Default)]
@@ -203,7 +203,7 @@ pub(crate) fn books_agree(who: &str, attach: Attach, row: &Value, stat: &Stat, b
 }
 
 fn judge(attach: Attach, report: &Report, watched: &[Watched], seen: &[Seen]) {
-    if compare::skipped_runs(attach, report) {
+    if skipped_runs(attach, report) {
         return;
     }
     nothing_lost(attach, report);

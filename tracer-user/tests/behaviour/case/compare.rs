@@ -40,7 +40,7 @@ pub(crate) fn nothing_lost(attach: Attach, report: &Report) {
 /// kernel whose tracepoints can be preempted (`IOTRACE_PREEMPTIBLE`, set by who
 /// runs the tests there): what another task does meanwhile on that CPU is lost
 /// to any tracer. Such a run is told and not compared.
-pub(super) fn skipped_runs(attach: Attach, report: &Report) -> bool {
+pub(crate) fn skipped_runs(attach: Attach, report: &Report) -> bool {
     let skipped = number(&report.summary, "lost.recursion").unwrap_or(0);
     if skipped == 0 || std::env::var_os("IOTRACE_PREEMPTIBLE").is_none() {
         return false;

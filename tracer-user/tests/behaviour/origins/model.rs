@@ -77,12 +77,14 @@ fn compare(rig: &Rig, model: &RowModel, chunk: u64, stripe: u64) {
             model.write(&extent.expect("some sectors"))
         })
         .sum();
-    let raid = rig.measured(Attach::Btf, || {
+    let Some(raid) = rig.measured(Attach::Btf, || {
         let direct = Direct::open(&device);
         for (start, len) in &writes {
             direct.write(*start, usize::try_from(*len).expect("a length"), 1);
         }
-    });
+    }) else {
+        return;
+    };
     let bytes = |value: &serde_json::Value| value.as_u64().expect("bytes");
     let preread = &raid["preread_bytes"];
     assert_eq!(

@@ -96,8 +96,9 @@ impl Rig {
         self.array.wait_until_idle();
     }
 
-    /// The array's figures of some work.
-    pub(super) fn measured(&self, attach: Attach, work: impl FnOnce()) -> Value {
+    /// The array's figures of some work; `None`, and told, where the kernel
+    /// skipped runs of a program: nothing after that is comparable.
+    pub(super) fn measured(&self, attach: Attach, work: impl FnOnce()) -> Option<Value> {
         self.array.wait_until_idle();
         let before = settle(&self.members);
         let device = self.device();
@@ -107,6 +108,9 @@ impl Rig {
         let after = settle(&self.members);
         let report = tracer.stop();
         let line = &report.summary;
+        if case::skipped_runs(attach, &report) {
+            return None;
+        }
         case::nothing_lost(attach, &report);
         let raid = row(line, device.name()).expect("the array")["raid"].clone();
         for ((member, before), after) in self.members.iter().zip(&before).zip(&after) {
@@ -121,7 +125,7 @@ impl Rig {
             assert_eq!(origin["read_bytes"]["unattributed"], 0, "{origin}");
             assert_eq!(origin["write_bytes"]["unattributed"], 0, "{origin}");
         }
-        raid
+        Some(raid)
     }
 }
 
