@@ -3,10 +3,13 @@
 //!
 //! Must not decide the order: that is the plan's.
 
-use std::os::fd::{AsFd, AsRawFd};
+use std::{
+    os::fd::{AsFd, AsRawFd},
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
 
 use aya::{
-    Btf, Ebpf,
+    Btf, BtfError, Ebpf,
     programs::{Program, ProgramError, TracePoint},
 };
 
@@ -120,9 +123,22 @@ fn program<'a>(ebpf: &'a mut Ebpf, name: &str) -> Result<&'a mut Program, String
         .ok_or_else(|| format!("the eBPF object has no program {name}"))
 }
 
+/// The kernel's BTF: megabytes, read once for all that is loaded while
+/// somebody holds it.
+pub(super) fn kernel_btf() -> Result<Arc<Btf>, BtfError> {
+    static HELD: Mutex<Weak<Btf>> = Mutex::new(Weak::new());
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(btf) = held.upgrade() {
+        return Ok(btf);
+    }
+    let btf = Arc::new(Btf::from_sys_fs()?);
+    *held = Arc::downgrade(&btf);
+    Ok(btf)
+}
+
 fn load(program: &mut Program, event: Event) -> Result<(), ProgramError> {
     match program {
-        Program::BtfTracePoint(program) => program.load(event.name(), &Btf::from_sys_fs()?),
+        Program::BtfTracePoint(program) => program.load(event.name(), &*kernel_btf()?),
         Program::RawTracePoint(program) => program.load(),
         Program::TracePoint(program) => program.load(),
         _ => Err(ProgramError::UnexpectedProgramType),

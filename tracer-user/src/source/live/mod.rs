@@ -171,6 +171,7 @@ impl LiveSource {
             started: Instant::now(),
             looked_again: false,
         };
+        let _held_meanwhile = attach::kernel_btf();
         source.follow_origins();
         source.attach_planned()?;
         source.started = Instant::now();

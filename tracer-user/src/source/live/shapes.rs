@@ -49,6 +49,7 @@ pub fn load(plan: &ProbePlan, config: Config) -> Result<Vec<Loaded>, object::Obj
         slots: 64,
         details: 1,
     };
+    let _held_meanwhile = attach::kernel_btf();
     let mut ebpf = object::open(&plan.layout, &config, sizes)?;
     let mut loaded = Vec::new();
     for event in &plan.events {
@@ -115,6 +116,7 @@ pub fn load_for_md(
     plan: &ProbePlan,
     layout: &MdLayout,
 ) -> Result<Vec<LoadedOnComponents>, object::ObjectError> {
+    let _held_meanwhile = attach::kernel_btf();
     let mut ebpf = object::open_for_md(&plan.layout, layout, 64)?;
     let mut loaded = Vec::new();
     for event in [Event::BlockBioQueue, Event::BlockBioRemap] {
