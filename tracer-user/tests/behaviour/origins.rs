@@ -102,6 +102,10 @@ fn writes_to_a_raid6() {
         writes(&rig, attach, one, cold);
         // The stripe cache still has the row.
         write_warm(&rig, attach, one, Expected { rmw: 0, ..cold });
+        // The rest is long under emulation, and the same however it is seen.
+        if attach != Attach::Btf {
+            continue;
+        }
         let full = Expected {
             data: 4480,
             parity: 1280,
