@@ -77,6 +77,10 @@ fn every_shape_on_components_loads() {
     }
     let facts = KernelFacts::read(&KernelRoot::default());
     if facts.btf.found().is_none() {
+        assert!(
+            std::env::var_os("IOTRACE_REQUIRE").is_none(),
+            "IOTRACE_REQUIRE is set and this kernel has no BTF"
+        );
         eprintln!("not run: no BTF, without which nothing on components is loaded");
         return;
     }

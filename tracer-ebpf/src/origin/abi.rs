@@ -119,13 +119,6 @@ impl MdLayout {
         unsure: 0,
         _pad: [0; 2],
     };
-
-    /// Can rows of raid4/5/6 be looked into?
-    #[inline(always)]
-    #[must_use]
-    pub const fn knows_stripes(&self) -> bool {
-        self.dev_size != ABSENT
-    }
 }
 
 /// Most disks that a row is looked through for; md's superblock 1.x has room

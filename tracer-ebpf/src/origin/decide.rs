@@ -134,8 +134,6 @@ pub struct StripeWrite {
     pub parity: bool,
     /// The member's own `R5_ReWrite`.
     pub retry: u64,
-    /// It goes to the member that takes this one's place.
-    pub replacement: bool,
 }
 
 /// Why a member is written through the stripe cache.

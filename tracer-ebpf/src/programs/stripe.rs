@@ -98,7 +98,6 @@ impl Row {
             expanding: self.state & md!(stripe_expanding),
             parity: self.parity,
             retry: flags & md!(dev_rewrite),
-            replacement: self.replacement,
         };
         Some(stripe_write(&write, self.sync(write.syncing)))
     }

@@ -13,6 +13,7 @@ use crate::{
         EventPlan, ProbePlan, Request,
         md::{MdPlan, Rows},
     },
+    privileges::{self, Need},
 };
 
 /// How to write it.
@@ -105,7 +106,10 @@ impl Md {
 pub fn run(options: &ProbeOptions, out: &mut dyn Write) -> anyhow::Result<()> {
     let facts = KernelFacts::read(&options.root);
     let plan = ProbePlan::new(&facts, &options.request);
-    let md = Md::new(MdFacts::read(&options.root), &facts);
+    let md = {
+        let _raised = privileges::raise(Need::Symbols);
+        Md::new(MdFacts::read(&options.root), &facts)
+    };
     match options.format {
         ProbeFormat::Plain => plain(&facts, &plan, md.as_ref(), out)?,
         ProbeFormat::Json => {

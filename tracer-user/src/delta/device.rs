@@ -17,7 +17,7 @@ use super::{
     counts::{self, Counts},
     histogram::LatencyBins,
     origin::{self, OriginCounts, OriginFigures, OriginsBetween},
-    raid::RaidFigures,
+    raid::{self, RaidFigures},
     select::{self, Place},
 };
 use crate::{
@@ -182,10 +182,12 @@ impl DeviceFigures {
         let zeroes = self.write_zeroes.as_ref().map_or(0, |zeroes| zeroes.bytes);
         let written = self.write.bytes + zeroes;
         let (read, splits) = (&self.read, self.splits);
-        let raid = origins
-            .arrays
-            .get(key)
-            .and_then(|counts| RaidFigures::new(device, counts, read, written, splits));
+        // A level with parity whose rows nobody looked into: nothing is said of
+        // its pre-reads, which is not that there were none.
+        let counts = origins.arrays.get(key);
+        let counts = counts.filter(|_| origins.rows || !raid::has_parity(device));
+        let raid =
+            counts.and_then(|counts| RaidFigures::new(device, counts, read, written, splits));
         self.raid = raid.map(|raid| raid.with_fills(self.fills));
     }
 }

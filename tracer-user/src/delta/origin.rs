@@ -335,13 +335,18 @@ impl WriteOrigins {
 pub(super) struct OriginsBetween {
     pub(super) components: BTreeMap<RowKey, OriginCounts>,
     pub(super) arrays: BTreeMap<RowKey, OriginCounts>,
+    /// Rows of raid4/5/6 were looked into.
+    pub(super) rows: bool,
 }
 
 /// `None` where origins are not told, or there is no array.
 pub(super) fn between(before: &Snapshot, after: &Snapshot) -> Option<OriginsBetween> {
     let after = after.origins.as_ref()?;
     let before = before.origins.as_ref();
-    let mut sums = OriginsBetween::default();
+    let mut sums = OriginsBetween {
+        rows: after.rows,
+        ..OriginsBetween::default()
+    };
     for (key, cells) in &after.components {
         let OriginKey { array, component } = key;
         let old = before.and_then(|before| before.components.get(key));

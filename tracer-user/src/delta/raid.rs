@@ -12,7 +12,10 @@ use super::{
     origin::{OriginCounts, Rows},
     rates::ratio,
 };
-use crate::{raid::Redundancy, sysfs::device::Device};
+use crate::{
+    raid::{ParityLevel, Redundancy},
+    sysfs::device::Device,
+};
 
 /// Of one array over one interval.
 #[derive(Clone, Debug, PartialEq)]
@@ -155,6 +158,12 @@ impl Causes {
     }
 }
 
+/// Is it an array of a level with parity?
+pub(super) fn has_parity(device: &Device) -> bool {
+    let md = device.md.as_ref();
+    md.is_some_and(|md| ParityLevel::from_md(&md.level).is_some())
+}
+
 impl RaidFigures {
     /// Of the array `device`, whose own row read and wrote this.
     pub(super) fn new(
@@ -172,7 +181,7 @@ impl RaidFigures {
             rcw: reads.rcw,
             partial_block: reads.partial_block,
         };
-        let parity = matches!(md.level.as_str(), "raid4" | "raid5" | "raid6");
+        let parity = has_parity(device);
         let rows = parity.then(|| counts.rows());
         let written = writes.data + writes.parity + writes.metadata;
         let redundancy = md

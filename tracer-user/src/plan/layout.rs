@@ -3,6 +3,8 @@
 //! A field counts only if it looks as the programs will read it: size, and
 //! what it points to. Must not decide what to do without one.
 
+use std::collections::BTreeMap;
+
 use tracer_ebpf::{
     abi::{ABSENT, ClassicRecord, Layout},
     caller::Calls,
@@ -11,7 +13,7 @@ use tracer_ebpf::{
 
 use super::event::Event;
 use crate::facts::{
-    BtfFacts, KernelFacts, TracefsFacts,
+    BtfFacts, FieldFacts, KernelFacts, TracefsFacts,
     tracefs::RecordField,
     wanted::{self, Field},
 };
@@ -38,14 +40,27 @@ fn offset(btf: &BtfFacts, wanted: Field) -> u16 {
 
 /// The same with the reason why not, for a person.
 pub(super) fn field(btf: &BtfFacts, wanted: Field) -> Result<u16, String> {
+    usable(&btf.fields, &btf.refused, wanted)
+}
+
+/// Where a field is, out of what was found and refused by name; a size of 0
+/// stands for any.
+///
+/// # Errors
+/// Why it cannot be used, for a person.
+pub(super) fn usable(
+    fields: &BTreeMap<String, FieldFacts>,
+    refused: &BTreeMap<String, String>,
+    wanted: Field,
+) -> Result<u16, String> {
     let name = wanted.name();
-    let Some(found) = btf.fields.get(&name) else {
-        return Err(match btf.refused.get(&name) {
+    let Some(found) = fields.get(&name) else {
+        return Err(match refused.get(&name) {
             Some(why) => format!("{name}: {why}"),
             None => format!("{name} is not in BTF"),
         });
     };
-    if found.size_bytes != wanted.size_bytes {
+    if wanted.size_bytes != 0 && found.size_bytes != wanted.size_bytes {
         return Err(format!(
             "{name} is {} bytes long, not {}",
             found.size_bytes, wanted.size_bytes

@@ -9,7 +9,7 @@ use tracer_ebpf::{
     origin::{EndIo, RecoveryBits, abi::MdLayout},
 };
 
-use super::layout::field;
+use super::layout::{field, usable};
 use crate::facts::{
     BtfFacts, KernelFacts, MdFacts,
     md_wanted::{self, END_FUNCTIONS},
@@ -94,30 +94,8 @@ fn end_functions(md: &MdFacts) -> Vec<(u64, EndIo)> {
     END_FUNCTIONS.iter().flat_map(addresses).collect()
 }
 
-/// Offset of a field whose size matters not (0), or must be this.
 fn offset(md: &MdFacts, wanted: Field) -> Result<u16, String> {
-    let name = wanted.name();
-    let Some(found) = md.fields.get(&name) else {
-        return Err(match md.refused.get(&name) {
-            Some(why) => format!("{name}: {why}"),
-            None => format!("{name} is in no module's BTF"),
-        });
-    };
-    if wanted.size_bytes != 0 && found.size_bytes != wanted.size_bytes {
-        return Err(format!(
-            "{name} is {} bytes long, not {}",
-            found.size_bytes, wanted.size_bytes
-        ));
-    }
-    if let Some(target) = wanted.points_to
-        && found.type_name != format!("struct {target} *")
-    {
-        return Err(format!("{name} is a {}", found.type_name));
-    }
-    u16::try_from(found.offset_bytes)
-        .ok()
-        .filter(|&offset| offset != ABSENT)
-        .ok_or_else(|| format!("{name} is {} bytes in", found.offset_bytes))
+    usable(&md.fields, &md.refused, wanted)
 }
 
 /// The mask of the bit that a constant numbers.

@@ -236,7 +236,12 @@ impl LiveSource {
         if self.origins.is_none() && !arrays.into_iter().any(|device| device.md.is_some()) {
             return;
         }
-        match self.try_follow_origins() {
+        let modules = (self.md.modules)();
+        // What failed for these modules fails again.
+        if self.no_origins.is_some() && self.md_modules == modules {
+            return;
+        }
+        match self.try_follow_origins(modules) {
             Ok(()) => self.no_origins = None,
             Err(error) => {
                 self.no_origins = Some(error);
@@ -245,14 +250,11 @@ impl LiveSource {
         }
     }
 
-    fn try_follow_origins(&mut self) -> Result<(), OriginsError> {
-        let modules = (self.md.modules)();
+    fn try_follow_origins(&mut self, modules: Vec<&'static str>) -> Result<(), OriginsError> {
         let same = self.md_modules == modules;
-        if same && self.no_origins.is_some() {
-            return Ok(());
-        }
+        let asked = (self.pick_detailed)(&self.topology);
         if let Some(origins) = self.origins.as_mut().filter(|_| same)
-            && origins.follow(&self.topology)?
+            && origins.follow(&self.topology, asked.as_ref())?
         {
             return self.attach_member_remap();
         }
@@ -266,11 +268,17 @@ impl LiveSource {
             return Ok(());
         };
         let _raised = raise(Need::Programs);
-        let mut origins = Origins::start(&self.topology, plan, &self.plan.layout, queue)?;
+        let mut origins = Origins::start(
+            &self.topology,
+            asked.as_ref(),
+            plan,
+            &self.plan.layout,
+            queue,
+        )?;
         if let Some(before) = self.origins.take() {
             origins.go_on_from(before.into_counted()?);
         }
-        origins.follow(&self.topology)?;
+        origins.follow(&self.topology, asked.as_ref())?;
         self.origins = Some(origins);
         self.attach_member_remap()
     }

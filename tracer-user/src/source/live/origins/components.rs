@@ -2,6 +2,8 @@
 //!
 //! Pure. Must not read sysfs or maps.
 
+use std::collections::HashSet;
+
 use tracer_ebpf::origin::{
     Level,
     abi::{Component, MAX_REGIONS},
@@ -14,7 +16,7 @@ use crate::{
         device::{Device, MdArray, Topology},
         md_books::books,
     },
-    units::{Bytes, Sectors},
+    units::{Bytes, DevId, Sectors},
 };
 
 /// A component, and the `dev_t` that its bios carry.
@@ -26,11 +28,17 @@ pub(super) struct Watched {
     pub(super) component: Component,
 }
 
-/// Every component of every array.
-pub(super) fn watched(topology: &Topology, by_range: bool) -> Vec<Watched> {
+/// Every component of every array in `asked`; of all arrays where that is
+/// `None`.
+pub(super) fn watched(
+    topology: &Topology,
+    asked: Option<&HashSet<DevId>>,
+    by_range: bool,
+) -> Vec<Watched> {
     let arrays = topology
         .devices
         .values()
+        .filter(|device| asked.is_none_or(|asked| asked.contains(&device.id)))
         .filter_map(|device| Some((device, device.md.as_ref()?)));
     arrays
         .flat_map(|(array, md)| of_array(topology, array, md, by_range))

@@ -8,12 +8,12 @@
 mod components;
 mod maps;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use aya::Ebpf;
 use tracer_ebpf::{
     abi::Layout,
-    origin::abi::{CELLS, Component},
+    origin::abi::{CELLS, Component, ComponentCells},
 };
 
 use self::{
@@ -31,11 +31,29 @@ use crate::{
     },
     snapshot::{OriginCells, OriginKey},
     sysfs::device::Topology,
+    units::DevId,
 };
 
 /// Places for components that change while we run; their cells are made with
 /// the map, for every CPU.
-const SPARE: usize = 32;
+const SPARE: usize = 16;
+/// Kernel memory that cells may take where no device was named: with it, 2,000
+/// devices and their histograms stay below 256 MiB on 128 CPUs.
+const BUDGET_BYTES: usize = 7 << 20;
+
+/// How many components may be watched, and places made for `components`. All
+/// that were asked for; else as many as the budget allows.
+fn places(components: usize, asked: bool, cpus: usize) -> (usize, u32) {
+    let each = size_of::<ComponentCells>() * cpus.max(1);
+    let most = if asked {
+        usize::MAX
+    } else {
+        (BUDGET_BYTES / each).saturating_sub(SPARE + 1).max(1)
+    };
+    // Place 0 is none.
+    let places = u32::try_from(components.min(most) + SPARE + 1).unwrap_or(u32::MAX);
+    (most, places)
+}
 
 /// Origins cannot be told.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +75,8 @@ pub(super) struct Origins {
     plan: MdPlan,
     kind: Kind,
     remap: bool,
+    /// Components that are watched at most.
+    most: usize,
     capacity: u32,
     assigned: BTreeMap<u32, Watched>,
     next: u32,
@@ -68,12 +88,19 @@ impl Origins {
     /// are; nothing is watched yet.
     pub(super) fn start(
         topology: &Topology,
-        plan: MdPlan,
+        asked: Option<&HashSet<DevId>>,
+        mut plan: MdPlan,
         layout: &Layout,
         queue: &EventPlan,
     ) -> Result<Self, OriginsError> {
-        let components = watched(topology, plan.layout.by_range != 0).len();
-        let capacity = u32::try_from(2 * components + SPARE).unwrap_or(u32::MAX);
+        let components = watched(topology, asked, plan.layout.by_range != 0).len();
+        let cpus = aya::util::nr_cpus().unwrap_or(1);
+        let (most, capacity) = places(components, asked.is_some(), cpus);
+        if most < components {
+            plan.missing.push(format!(
+                "{most} of {components} are watched, to save memory: name an array with --dev"
+            ));
+        }
         let mut ebpf = object::open_for_md(layout, &plan.layout, capacity)?;
         let mut maps = OriginMaps::take(&mut ebpf)?;
         maps.set_end_functions(&plan.end_functions)?;
@@ -92,6 +119,7 @@ impl Origins {
                         plan,
                         kind,
                         remap: false,
+                        most,
                         capacity,
                         assigned: BTreeMap::new(),
                         next: 1,
@@ -130,9 +158,14 @@ impl Origins {
 
     /// Watches the components that there are now; false where no room is left
     /// for those that came, and a new copy is to be started.
-    pub(super) fn follow(&mut self, topology: &Topology) -> Result<bool, OriginsError> {
+    pub(super) fn follow(
+        &mut self,
+        topology: &Topology,
+        asked: Option<&HashSet<DevId>>,
+    ) -> Result<bool, OriginsError> {
         let by_range = self.plan.layout.by_range != 0;
-        let mut wanted = watched(topology, by_range);
+        let mut wanted = watched(topology, asked, by_range);
+        wanted.truncate(self.most);
         let mut kept = BTreeMap::new();
         for (index, assigned) in std::mem::take(&mut self.assigned) {
             let same = |one: &Watched| {
@@ -234,5 +267,30 @@ fn add(rows: &mut BTreeMap<OriginKey, OriginCells>, key: OriginKey, cells: &[u64
     let sums = rows.entry(key).or_insert_with(|| Box::new([0; CELLS]));
     for (sum, cell) in sums.iter_mut().zip(cells) {
         *sum = sum.wrapping_add(*cell);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::live::Sizes;
+    use tracer_ebpf::{abi::kernel_memory_bytes, cells::detail};
+
+    #[test]
+    fn two_thousand_devices_on_128_cpus_fit_256_mib_with_all_of_it() {
+        let (watched, places) = places(2000, false, 128);
+        assert!((16..2000).contains(&watched), "{watched}");
+        let cells = u64::from(places) * (size_of::<ComponentCells>() * 128) as u64;
+        let histograms = u64::from(Sizes::new(2000, None, 128).details);
+        let histograms = histograms * (detail::CELLS * 8 * 128) as u64;
+        let all = kernel_memory_bytes(2000, 128) + histograms + cells;
+        assert!(all < 256 << 20, "{} MiB", all >> 20);
+    }
+
+    #[test]
+    fn all_that_were_asked_for_are_watched() {
+        assert_eq!(places(2000, true, 128), (usize::MAX, 2017));
+        assert_eq!(places(9, false, 2).1, 26);
+        assert_eq!(places(9, false, 100_000).0, 1);
     }
 }
