@@ -227,6 +227,13 @@ pub(crate) fn on_split<K: Kernel>(bio: Ptr) {
     }
 }
 
+/// Did the bio have its queue event, of which each has one only?
+#[inline(always)]
+pub(crate) fn was_traced<K: Kernel>(bio: &Words<'_, K>) -> Option<bool> {
+    let flags: u16 = K::at(bio, layout!(bio_flags))?;
+    Some(u32::from(flags) & layout!(trace_completion_mask) != 0)
+}
+
 /// `block_bio_remap` of a bio that was traced before: the device it now goes
 /// to will see no queue event (raid0 before 5.14, md linear before 6.12).
 #[inline(always)]
@@ -238,8 +245,7 @@ pub(crate) fn on_remap<K: Kernel>(bio: Ptr, old_dev: u32) {
 fn remap<K: Kernel>(bio: Ptr, old_dev: u32) -> Option<()> {
     let mut room = Room::new();
     let words = words::<K>(&mut room, bio)?;
-    let flags: u16 = K::at(&words, layout!(bio_flags))?;
-    if u32::from(flags) & layout!(trace_completion_mask) == 0 {
+    if !was_traced::<K>(&words)? {
         return None;
     }
     let target = target::<K>(&words)?;

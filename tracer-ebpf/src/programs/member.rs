@@ -39,7 +39,9 @@ pub(crate) fn on_queue<K: Kernel>(bio: Ptr, address: impl Fn() -> Option<u64>) {
     let Some(member) = member::<K>(&mut room, bio) else {
         return;
     };
-    let _ = count::<K>(bio, &member, address);
+    if count::<K>(bio, &member, address).is_none() {
+        count_lost(lost::READ_FAULT);
+    }
 }
 
 /// A bio that was queued before is sent to a component, which sees no queue
@@ -53,8 +55,7 @@ pub(crate) fn on_remap<K: Kernel>(bio: Ptr, old_dev: u32) {
 fn remap<K: Kernel>(bio: Ptr, old_dev: u32) -> Option<()> {
     let mut room = Room::new();
     let words = bio::words::<K>(&mut room, bio)?;
-    let flags: u16 = K::at(&words, layout!(bio_flags))?;
-    if u32::from(flags) & layout!(trace_completion_mask) == 0 {
+    if !bio::was_traced::<K>(&words)? {
         return None;
     }
     let mut room = Room::new();

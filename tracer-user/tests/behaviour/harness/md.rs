@@ -47,8 +47,13 @@ impl Array {
         args.extend(more);
         args.extend(nodes.iter().map(String::as_str));
         run("mdadm", &args);
+        let device = Device::disk(name);
+        if has_bitmap(&device) {
+            // Bits are taken back a second after they are not needed, not five.
+            device.write("md/bitmap/time_base", "1");
+        }
         Self {
-            device: Device::disk(name),
+            device,
             members: members.to_vec(),
         }
     }
@@ -65,6 +70,25 @@ impl Array {
             let clean = |state: Option<String>| state.is_none_or(|state| state != "active");
             idle(self.device.read("md/sync_action")) && clean(self.device.read("md/array_state"))
         });
+    }
+
+    /// Waits, after [`Self::wait_until_idle`], until the bitmap on the members
+    /// says that nothing is being written: md takes bits back seconds after the
+    /// last write, and a wait for silence ends before. While a member is failed
+    /// the bits stay, for when it comes back.
+    pub(crate) fn wait_until_bitmap_is_written(&self) {
+        let degraded = self.device.read("md/degraded");
+        if !has_bitmap(&self.device) || degraded.is_none_or(|degraded| degraded != "0") {
+            return;
+        }
+        for member in &self.members {
+            wait::until_true("no dirty bit in the bitmap", || {
+                let shown = run("mdadm", &["-X", &member.node_text()]);
+                let bits = shown.lines().find(|line| line.contains(" dirty"));
+                let bits = bits.unwrap_or_else(|| panic!("no bits in {shown}"));
+                bits.contains(", 0 dirty")
+            });
+        }
     }
 
     /// Adds a disk and reshapes the array over all of `disks`; returns when
@@ -108,4 +132,10 @@ impl Drop for Array {
             finished(Command::new("mdadm").args(["--zero-superblock", &member.node_text()]));
         }
     }
+}
+
+/// On the members, not in a file.
+fn has_bitmap(device: &Device) -> bool {
+    let place = device.read("md/bitmap/location");
+    place.is_some_and(|place| place != "none" && place != "file")
 }

@@ -12,7 +12,7 @@ use crate::{
         md::Array,
         process::run,
         scsi_debug::ScsiDebug,
-        stat::settle,
+        stat::{Stat, settle},
         tracer::{Attach, Tracer, row},
     },
 };
@@ -96,16 +96,22 @@ impl Rig {
         self.array.wait_until_idle();
     }
 
+    /// Waits until neither md nor anybody else has anything left to do; the
+    /// members' books then.
+    pub(super) fn rest(&self) -> Vec<Stat> {
+        self.array.wait_until_idle();
+        self.array.wait_until_bitmap_is_written();
+        settle(&self.members)
+    }
+
     /// The array's figures of some work; `None`, and told, where the kernel
     /// skipped runs of a program: nothing after that is comparable.
     pub(super) fn measured(&self, attach: Attach, work: impl FnOnce()) -> Option<Value> {
-        self.array.wait_until_idle();
-        let before = settle(&self.members);
+        let before = self.rest();
         let device = self.device();
         let tracer = Tracer::every("1h", &[&device], attach, &[]).wait_until_attached();
         work();
-        self.array.wait_until_idle();
-        let after = settle(&self.members);
+        let after = self.rest();
         let report = tracer.stop();
         let line = &report.summary;
         if case::skipped_runs(attach, &report) {
