@@ -15,6 +15,7 @@ use tracer_ebpf::cells::{
 use super::{
     Boundary, Fills, Histograms, Latency, Op, Rates, Scope,
     counts::{self, Counts},
+    estimate::{self, RaidEstimate},
     histogram::LatencyBins,
     origin::{self, OriginCounts, OriginFigures, OriginsBetween},
     raid::{self, RaidFigures},
@@ -84,6 +85,8 @@ pub struct DeviceFigures {
     pub rates: Rates,
     /// Of an md array whose components are watched.
     pub raid: Option<RaidFigures>,
+    /// Of a raid4/5/6 array whose components could not be looked into.
+    pub raid_estimate: Option<RaidEstimate>,
     /// Of a component that is watched.
     pub origin: Option<OriginFigures>,
 }
@@ -165,6 +168,7 @@ pub(super) fn devices(
             figures.push(row);
         }
     }
+    estimate::fill_in(&mut figures, topology);
     let nameless = unknown_to(topology, rows, scope);
     figures.extend(
         nameless
@@ -176,11 +180,16 @@ pub(super) fn devices(
 }
 
 impl DeviceFigures {
+    /// All that was written, zeroes too.
+    pub(super) fn written_bytes(&self) -> u64 {
+        let zeroes = self.write_zeroes.as_ref().map_or(0, |zeroes| zeroes.bytes);
+        self.write.bytes + zeroes
+    }
+
     /// Fills in why it was read and written, where that is known.
     fn set_origins(&mut self, device: &Device, key: &RowKey, origins: &OriginsBetween) {
         self.origin = origins.components.get(key).map(OriginCounts::figures);
-        let zeroes = self.write_zeroes.as_ref().map_or(0, |zeroes| zeroes.bytes);
-        let written = self.write.bytes + zeroes;
+        let written = self.written_bytes();
         let (read, splits) = (&self.read, self.splits);
         // A level with parity whose rows nobody looked into: nothing is said of
         // its pre-reads, which is not that there were none.
@@ -324,6 +333,7 @@ impl<'a> About<'a> {
             boundary: detail.and_then(|detail| Boundary::new(detail, &geometry)),
             fills: detail.filter(|_| !unknown.callers).map(Fills::new),
             raid: None,
+            raid_estimate: None,
             origin: None,
         }
     }

@@ -5,6 +5,7 @@
 
 mod counts;
 mod device;
+mod estimate;
 mod histogram;
 mod known;
 mod latency;
@@ -22,6 +23,7 @@ use jiff::Timestamp;
 
 pub use self::{
     device::{DeviceFigures, Flush, Other, Through, ZoneAppend},
+    estimate::RaidEstimate,
     histogram::{Boundary, BoundarySplit, Fills, Histograms, PowerBin, RemainderBin, SeekBin},
     known::Known,
     latency::{Latency, Quantiles},

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     raid::{ParityLevel, Redundancy},
-    sysfs::device::Device,
+    sysfs::device::{Device, MdArray},
 };
 
 /// Of one array over one interval.
@@ -164,6 +164,12 @@ pub(super) fn has_parity(device: &Device) -> bool {
     md.is_some_and(|md| ParityLevel::from_md(&md.level).is_some())
 }
 
+/// Written to the components to what is written to the array, at the least.
+pub(super) fn write_amplification_minimum(md: &MdArray) -> Option<f64> {
+    let redundancy = Redundancy::from_md(&md.level, md.raid_disks?, md.layout);
+    redundancy.map(Redundancy::write_amplification_minimum)
+}
+
 impl RaidFigures {
     /// Of the array `device`, whose own row read and wrote this.
     pub(super) fn new(
@@ -184,9 +190,6 @@ impl RaidFigures {
         let parity = has_parity(device);
         let rows = parity.then(|| counts.rows());
         let written = writes.data + writes.parity + writes.metadata;
-        let redundancy = md
-            .raid_disks
-            .and_then(|disks| Redundancy::from_md(&md.level, disks, md.layout));
         Some(Self {
             level: md.level.clone(),
             raid_disks: md.raid_disks,
@@ -212,8 +215,7 @@ impl RaidFigures {
                 preread: ratio(preread.sum(), written_bytes),
                 reads_on_write: ratio(preread.sum(), written),
                 write_amplification: ratio(written, written_bytes),
-                write_amplification_minimum: redundancy
-                    .map(Redundancy::write_amplification_minimum),
+                write_amplification_minimum: write_amplification_minimum(md),
                 full_rows: rows.and_then(|rows| ratio(rows.full, rows.full + rows.rmw + rows.rcw)),
             },
             causes: parity.then(|| Causes::new(counts, splits != 0)),

@@ -194,8 +194,8 @@ fn on_a_drive(device: &DeviceFigures) -> bool {
 }
 
 fn partial_stripes(device: &DeviceFigures) -> Option<Finding> {
-    // What was measured needs no hint.
-    if device.raid.is_some() {
+    // What was measured or estimated needs no hint.
+    if device.raid.is_some() || device.raid_estimate.is_some() {
         return None;
     }
     // Without parity a partial stripe costs nothing.

@@ -99,7 +99,7 @@ struct Device<'a> {
     /// Reads that writes and page faults made necessary. null: not kept for
     /// this device, or cannot be told.
     fills: Option<Fills>,
-    /// null: not an md array, or not measured.
+    /// null: not an md array, or neither measured nor estimated.
     raid: Option<Raid<'a>>,
     /// null: no component of an array, or not measured.
     origin: Option<OriginFigures>,
@@ -257,10 +257,15 @@ impl<'a> From<&'a DeviceFigures> for Device<'a> {
             histograms: figures.histograms.as_ref(),
             boundary: figures.boundary,
             fills: figures.fills,
-            raid: figures.raid.as_ref().map(Raid::from),
+            raid: raid(figures),
             origin: figures.origin,
         }
     }
+}
+
+fn raid(figures: &DeviceFigures) -> Option<Raid<'_>> {
+    let measured = figures.raid.as_ref().map(Raid::from);
+    measured.or_else(|| figures.raid_estimate.as_ref().map(Raid::from))
 }
 
 impl From<Geometry> for GeometryBytes {

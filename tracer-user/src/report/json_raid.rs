@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::delta::{Causes, MainCause, Preread, RaidFigures, Rows};
+use crate::delta::{Causes, MainCause, RaidEstimate, RaidFigures, Rows};
 
 /// What an array made of what was asked of it.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -16,6 +16,9 @@ pub(super) struct Raid<'a> {
     degraded: Option<u32>,
     /// As md names it: while it is not `idle`, figures are not typical.
     sync_action: Option<&'a str>,
+    /// `estimated`: the components' bios could not be looked into. Pre-reads are
+    /// then what the components were read beyond what users read, and what
+    /// cannot be told is null.
     #[schemars(extend("enum" = ["measured", "estimated"]))]
     source: &'static str,
     user_read_bytes: u64,
@@ -25,20 +28,20 @@ pub(super) struct Raid<'a> {
     /// Of what was read: out of page faults. null: cannot be told.
     fault_read_bytes: Option<u64>,
     /// Read because a write did not fill its row.
-    preread_bytes: Preread,
-    data_write_bytes: u64,
-    parity_write_bytes: u64,
-    metadata_write_bytes: u64,
-    metadata_writes: u64,
-    sync_read_bytes: u64,
-    sync_write_bytes: u64,
-    degraded_read_bytes: u64,
+    preread_bytes: PrereadBytes,
+    data_write_bytes: Option<u64>,
+    parity_write_bytes: Option<u64>,
+    metadata_write_bytes: Option<u64>,
+    metadata_writes: Option<u64>,
+    sync_read_bytes: Option<u64>,
+    sync_write_bytes: Option<u64>,
+    degraded_read_bytes: Option<u64>,
     /// IO to components that is none of md's.
-    direct_read_bytes: u64,
-    direct_write_bytes: u64,
+    direct_read_bytes: Option<u64>,
+    direct_write_bytes: Option<u64>,
     /// md's, and why could not be told.
-    unattributed_read_bytes: u64,
-    unattributed_write_bytes: u64,
+    unattributed_read_bytes: Option<u64>,
+    unattributed_write_bytes: Option<u64>,
     /// Pre-read to user written. null: nothing was written.
     preread_ratio: Option<f64>,
     /// Pre-read to what md wrote, synchronization apart. null: it wrote
@@ -55,6 +58,16 @@ pub(super) struct Raid<'a> {
     full_row_share: Option<f64>,
     /// null: no level with parity.
     cause: Option<Cause>,
+}
+
+/// The parts add up to all pre-reads.
+#[derive(Debug, Serialize, JsonSchema)]
+struct PrereadBytes {
+    rmw: Option<u64>,
+    rcw: Option<u64>,
+    partial_block: Option<u64>,
+    /// Of an estimate: of any kind.
+    not_told: u64,
 }
 
 /// Why there were pre-reads.
@@ -78,18 +91,23 @@ impl<'a> From<&'a RaidFigures> for Raid<'a> {
             user_write_bytes: raid.user_write_bytes,
             write_fill_bytes: raid.fills.map(|fills| fills.write_fill_bytes),
             fault_read_bytes: raid.fills.map(|fills| fills.fault_bytes),
-            preread_bytes: raid.preread,
-            data_write_bytes: raid.data_write_bytes,
-            parity_write_bytes: raid.parity_write_bytes,
-            metadata_write_bytes: raid.metadata_write_bytes,
-            metadata_writes: raid.metadata_writes,
-            sync_read_bytes: raid.sync_read_bytes,
-            sync_write_bytes: raid.sync_write_bytes,
-            degraded_read_bytes: raid.degraded_read_bytes,
-            direct_read_bytes: raid.direct_read_bytes,
-            direct_write_bytes: raid.direct_write_bytes,
-            unattributed_read_bytes: raid.unattributed_read_bytes,
-            unattributed_write_bytes: raid.unattributed_write_bytes,
+            preread_bytes: PrereadBytes {
+                rmw: Some(raid.preread.rmw),
+                rcw: Some(raid.preread.rcw),
+                partial_block: Some(raid.preread.partial_block),
+                not_told: 0,
+            },
+            data_write_bytes: Some(raid.data_write_bytes),
+            parity_write_bytes: Some(raid.parity_write_bytes),
+            metadata_write_bytes: Some(raid.metadata_write_bytes),
+            metadata_writes: Some(raid.metadata_writes),
+            sync_read_bytes: Some(raid.sync_read_bytes),
+            sync_write_bytes: Some(raid.sync_write_bytes),
+            degraded_read_bytes: Some(raid.degraded_read_bytes),
+            direct_read_bytes: Some(raid.direct_read_bytes),
+            direct_write_bytes: Some(raid.direct_write_bytes),
+            unattributed_read_bytes: Some(raid.unattributed_read_bytes),
+            unattributed_write_bytes: Some(raid.unattributed_write_bytes),
             preread_ratio: raid.ratios.preread,
             reads_on_write: raid.ratios.reads_on_write,
             write_amplification: raid.ratios.write_amplification,
@@ -100,6 +118,47 @@ impl<'a> From<&'a RaidFigures> for Raid<'a> {
                 main: causes.main().map(|(main, _)| main),
                 bytes: causes,
             }),
+        }
+    }
+}
+
+impl<'a> From<&'a RaidEstimate> for Raid<'a> {
+    fn from(raid: &'a RaidEstimate) -> Self {
+        Self {
+            level: &raid.level,
+            raid_disks: raid.raid_disks,
+            // An array where either is otherwise has no estimate.
+            degraded: Some(0),
+            sync_action: Some("idle"),
+            source: "estimated",
+            user_read_bytes: raid.user_read_bytes,
+            user_write_bytes: raid.user_write_bytes,
+            write_fill_bytes: raid.fills.map(|fills| fills.write_fill_bytes),
+            fault_read_bytes: raid.fills.map(|fills| fills.fault_bytes),
+            preread_bytes: PrereadBytes {
+                rmw: None,
+                rcw: None,
+                partial_block: None,
+                not_told: raid.preread_bytes,
+            },
+            data_write_bytes: None,
+            parity_write_bytes: None,
+            metadata_write_bytes: None,
+            metadata_writes: None,
+            sync_read_bytes: None,
+            sync_write_bytes: None,
+            degraded_read_bytes: None,
+            direct_read_bytes: None,
+            direct_write_bytes: None,
+            unattributed_read_bytes: None,
+            unattributed_write_bytes: None,
+            preread_ratio: raid.preread_ratio,
+            reads_on_write: raid.reads_on_write,
+            write_amplification: raid.write_amplification,
+            write_amplification_minimum: raid.write_amplification_minimum,
+            rows: None,
+            full_row_share: None,
+            cause: None,
         }
     }
 }

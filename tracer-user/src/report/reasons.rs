@@ -3,7 +3,7 @@
 //! Must not compute: every number is in [`DeviceFigures`].
 
 use super::format::{fill, size, wrap};
-use crate::delta::{DeviceFigures, OriginFigures, RaidFigures};
+use crate::delta::{DeviceFigures, OriginFigures, RaidEstimate, RaidFigures};
 
 /// The reasons of the device's IO that there was, in lines of at most `width`
 /// characters; none for a device that is no array and no component.
@@ -12,6 +12,9 @@ pub(super) fn lines(device: &DeviceFigures, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(raid) = &device.raid {
         lines.extend(array(raid, width));
+    }
+    if let Some(raid) = &device.raid_estimate {
+        lines.extend(estimated(raid, width));
     }
     if let Some(origin) = &device.origin {
         lines.extend(component(origin, width));
@@ -68,6 +71,20 @@ fn array(raid: &RaidFigures, width: usize) -> Vec<String> {
         }
         lines.extend(wrap(&text, width));
     }
+    lines
+}
+
+fn estimated(raid: &RaidEstimate, width: usize) -> Vec<String> {
+    let mut lines = filled(
+        "estimated: members read for",
+        &[("pre-reads of any kind", raid.preread_bytes)],
+        width,
+    );
+    lines.extend(filled(
+        "members written with",
+        &[("data, parity and books", raid.component_write_bytes)],
+        width,
+    ));
     lines
 }
 

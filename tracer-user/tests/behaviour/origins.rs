@@ -3,6 +3,7 @@
 //! of all reasons against the members' own books.
 
 mod books;
+mod estimate;
 mod messages;
 mod model;
 mod rig;
@@ -129,6 +130,7 @@ fn writes_to_a_raid6() {
         };
         writes(&rig, attach, (64 * KIB, 10 * STRIPE, 19), long);
     }
+    estimate::of_one_block(&rig, 300 * MIB, 12);
 }
 
 // 64 KiB of the first row; every later write finds what the one before it left

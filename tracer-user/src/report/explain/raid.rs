@@ -4,13 +4,15 @@
 
 use super::{Finding, Weight};
 use crate::{
-    delta::{DeviceFigures, MainCause, RaidFigures},
+    delta::{DeviceFigures, MainCause, RaidEstimate, RaidFigures},
     report::format::{counted, percent, size},
 };
 
 /// The pre-reads of an array, compared with what is normal, and their cause.
 pub(super) fn prereads(device: &DeviceFigures) -> Option<Finding> {
-    let raid = device.raid.as_ref()?;
+    let Some(raid) = device.raid.as_ref() else {
+        return device.raid_estimate.as_ref().and_then(estimated);
+    };
     let preread = raid.preread.sum();
     if preread == 0 {
         return degraded(raid).or_else(|| nothing_read(raid));
@@ -36,6 +38,24 @@ pub(super) fn prereads(device: &DeviceFigures) -> Option<Finding> {
         text.push_str(&format!(". A {action} is running: not typical"));
     }
     Some(Finding::new(Weight::Cost, text))
+}
+
+/// No kind and no cause: nobody looked into the bios.
+fn estimated(raid: &RaidEstimate) -> Option<Finding> {
+    let written = size((raid.user_write_bytes != 0).then_some(raid.user_write_bytes)?);
+    Some(if raid.preread_bytes == 0 {
+        let text = format!("estimated: {written} written, and nothing had to be read for it");
+        Finding::new(Weight::Fine, text)
+    } else {
+        let text = format!(
+            "estimated: {} read because writes did not fill their stripes, for {written} written \
+             ({}%; normal: 0%). That is what the members were read beyond what was read here; why \
+             is told where the kernel has BTF (`iotrace probe`)",
+            size(raid.preread_bytes),
+            percent(raid.preread_ratio),
+        );
+        Finding::new(Weight::Cost, text)
+    })
 }
 
 fn nothing_read(raid: &RaidFigures) -> Option<Finding> {
