@@ -90,7 +90,7 @@ fn requests_are_laid_out_as_bpftool_says() {
     assert_eq!(new, [44, 48, 132]);
     assert_eq!(
         (layout.request_part, layout.bdev_dev, layout.bdev_disk),
-        (88, 36, 856)
+        (88, 36, 848)
     );
     assert_eq!(
         (
@@ -114,7 +114,7 @@ fn operations_have_each_kernels_numbers() {
         passthrough_from: 34,
     };
     let old = OpCodes {
-        zone_append: 13,
+        zone_append: 21,
         passthrough_from: 32,
         ..new
     };

@@ -2,6 +2,7 @@
 //! what is left of them when something is taken away.
 
 mod layout;
+mod md;
 mod ways;
 
 use super::*;
