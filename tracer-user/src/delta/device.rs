@@ -162,6 +162,8 @@ pub(super) fn devices(
             let about = About::known(device, place, topology);
             let mut row = about.figures(&counts, after.unknown, scope, length);
             row.set_origins(device, &key, &origins);
+            let cache = after.stripe_caches.get(&device.id);
+            row.raid = row.raid.map(|raid| raid.with_stripe_cache(cache.copied()));
             figures.push(row);
         }
     }

@@ -32,7 +32,7 @@ pub use self::{
         WriteOrigins,
     },
     process::{ProcessFigures, ProcessRead, ProcessWrite},
-    raid::{Causes, MainCause, Preread, RaidFigures, Ratios},
+    raid::{Causes, LargerCache, MainCause, Preread, RaidFigures, Ratios},
     rates::{Rates, StripeShares},
 };
 use crate::{

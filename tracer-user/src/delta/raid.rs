@@ -14,8 +14,11 @@ use super::{
 };
 use crate::{
     raid::{ParityLevel, Redundancy},
-    sysfs::device::Device,
+    sysfs::{device::Device, stripe_cache::StripeCache},
 };
+
+/// Of each member in a row: `DEFAULT_STRIPE_SIZE`, drivers/md/raid5.h.
+const ROW_BYTES: u64 = 4096;
 
 /// Of one array over one interval.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +50,10 @@ pub struct RaidFigures {
     pub ratios: Ratios,
     /// Of raid4/5/6: what in the writes made md read first.
     pub causes: Option<Causes>,
+    /// At the end of the interval; in a summary the fullest of all readings.
+    pub stripe_cache: Option<StripeCache>,
+    /// What to try where it was full.
+    pub larger_cache: Option<LargerCache>,
 }
 
 /// Bytes read because a write did not fill its row.
@@ -158,6 +165,32 @@ impl Causes {
     }
 }
 
+/// A stripe cache that holds more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LargerCache {
+    pub rows: u32,
+    /// Memory that it takes; `None` where the disks are not known.
+    pub memory_bytes: Option<u64>,
+}
+
+impl LargerCache {
+    /// What is usually tried first.
+    const ROWS: u32 = 8192;
+    /// `raid5_set_cache_size`, drivers/md/raid5.c.
+    const MOST_ROWS: u32 = 32768;
+
+    /// Where at least nine tenths of a cache are in use; `None` elsewhere, and
+    /// where md allows none that is larger.
+    fn than_full(cache: StripeCache, raid_disks: Option<u32>) -> Option<Self> {
+        let full = u64::from(cache.active_rows) * 10 >= u64::from(cache.size_rows) * 9;
+        let rows = Self::ROWS.max(cache.size_rows.saturating_mul(2));
+        (full && cache.size_rows != 0 && rows <= Self::MOST_ROWS).then(|| Self {
+            rows,
+            memory_bytes: raid_disks.map(|disks| u64::from(rows) * ROW_BYTES * u64::from(disks)),
+        })
+    }
+}
+
 /// Is it an array of a level with parity?
 pub(super) fn has_parity(device: &Device) -> bool {
     let md = device.md.as_ref();
@@ -217,12 +250,24 @@ impl RaidFigures {
                 full_rows: rows.and_then(|rows| ratio(rows.full, rows.full + rows.rmw + rows.rcw)),
             },
             causes: parity.then(|| Causes::new(counts, splits != 0)),
+            stripe_cache: None,
+            larger_cache: None,
         })
     }
 
     /// With what of the user's reads a write made necessary.
     pub(super) fn with_fills(self, fills: Option<Fills>) -> Self {
         Self { fills, ..self }
+    }
+
+    pub(super) fn with_stripe_cache(self, stripe_cache: Option<StripeCache>) -> Self {
+        let larger_cache =
+            stripe_cache.and_then(|cache| LargerCache::than_full(cache, self.raid_disks));
+        Self {
+            stripe_cache,
+            larger_cache,
+            ..self
+        }
     }
 }
 
@@ -240,5 +285,23 @@ mod tests {
         };
         assert_eq!(causes.main(), Some((MainCause::StartsInsideStripe, 3)));
         assert_eq!(Causes::default().main(), None);
+    }
+
+    #[test]
+    fn a_larger_cache_is_for_a_full_one() {
+        let larger = |active_rows, size_rows| {
+            let cache = StripeCache {
+                active_rows,
+                size_rows,
+            };
+            let larger = LargerCache::than_full(cache, Some(10))?;
+            Some((larger.rows, larger.memory_bytes? >> 20))
+        };
+        assert_eq!(larger(230, 256), None);
+        assert_eq!(larger(231, 256), Some((8192, 320)));
+        // md had made room for more.
+        assert_eq!(larger(700, 256), Some((8192, 320)));
+        assert_eq!(larger(16384, 16384), Some((32768, 1280)));
+        assert_eq!(larger(32768, 32768), None);
     }
 }

@@ -5,7 +5,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::delta::{Causes, MainCause, Preread, RaidFigures, Rows};
+use crate::{
+    delta::{Causes, MainCause, Preread, RaidFigures, Rows},
+    sysfs::stripe_cache::StripeCache,
+};
 
 /// What an array made of what was asked of it.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -55,6 +58,9 @@ pub(super) struct Raid<'a> {
     full_row_share: Option<f64>,
     /// null: no level with parity.
     cause: Option<Cause>,
+    /// At the end of the interval; in a summary the fullest of all readings.
+    /// null: no level with parity.
+    stripe_cache: Option<StripeCache>,
 }
 
 /// Why there were pre-reads.
@@ -100,6 +106,7 @@ impl<'a> From<&'a RaidFigures> for Raid<'a> {
                 main: causes.main().map(|(main, _)| main),
                 bytes: causes,
             }),
+            stripe_cache: raid.stripe_cache,
         }
     }
 }

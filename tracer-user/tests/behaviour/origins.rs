@@ -70,6 +70,7 @@ fn write_warm(rig: &Rig, attach: Attach, (start, len, count): (u64, u64, u64), e
         expected,
         "{attach:?}: {count} writes of {len} from {start}: {raid}"
     );
+    assert_eq!(raid["stripe_cache"]["size_rows"], 256, "{raid}");
     let ratio = |key: &str| raid[key].as_f64().expect("a ratio");
     let preread = (expected.rmw + expected.rcw + expected.partial) as f64 * KIB as f64;
     let written = (count * len as u64) as f64;
