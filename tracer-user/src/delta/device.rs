@@ -190,7 +190,8 @@ impl DeviceFigures {
         let counts = counts.filter(|_| origins.rows || !raid::has_parity(device));
         let raid =
             counts.and_then(|counts| RaidFigures::new(device, counts, read, written, splits));
-        self.raid = raid.map(|raid| raid.with_fills(self.fills));
+        let stripe = self.rates.stripe;
+        self.raid = raid.map(|raid| raid.with_fills(self.fills).with_arrived(stripe));
     }
 }
 

@@ -32,7 +32,7 @@ pub use self::{
         WriteOrigins,
     },
     process::{ProcessFigures, ProcessRead, ProcessWrite},
-    raid::{Causes, LargerCache, MainCause, Preread, RaidFigures, Ratios},
+    raid::{Causes, LargerCache, MainCause, Preread, PrereadShares, RaidFigures, Ratios, RowShares},
     rates::{Rates, StripeShares},
 };
 use crate::{

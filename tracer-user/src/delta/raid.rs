@@ -10,7 +10,7 @@ use tracer_ebpf::origin::Cause;
 use super::{
     Fills, Op,
     origin::{OriginCounts, Rows},
-    rates::ratio,
+    rates::{StripeShares, ratio},
 };
 use crate::{
     raid::{ParityLevel, Redundancy},
@@ -32,6 +32,8 @@ pub struct RaidFigures {
     pub user_write_bytes: u64,
     /// User reads out of write calls and page faults.
     pub fills: Option<Fills>,
+    /// How the writes arrived, before md merged any.
+    pub arrived: Option<StripeShares>,
     pub preread: Preread,
     pub data_write_bytes: u64,
     pub parity_write_bytes: u64,
@@ -76,8 +78,38 @@ pub struct Ratios {
     pub write_amplification: Option<f64>,
     /// The least that the level allows.
     pub write_amplification_minimum: Option<f64>,
-    /// Rows that were filled, of all that were written.
-    pub full_rows: Option<f64>,
+    /// Of all rows that were written.
+    pub rows: Option<RowShares>,
+    /// Of all that was pre-read.
+    pub prereads: Option<PrereadShares>,
+}
+
+/// Shares of rows by how their parity was made; they add up to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RowShares {
+    /// Filled by writes.
+    pub full: f64,
+    pub rmw: f64,
+    pub rcw: f64,
+}
+
+/// Shares of pre-read bytes; they add up to 1.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PrereadShares {
+    pub rmw: f64,
+    pub rcw: f64,
+    pub partial_block: f64,
+}
+
+impl RowShares {
+    fn new(rows: Rows) -> Option<Self> {
+        let all = rows.full + rows.rmw + rows.rcw;
+        Some(Self {
+            full: ratio(rows.full, all)?,
+            rmw: ratio(rows.rmw, all)?,
+            rcw: ratio(rows.rcw, all)?,
+        })
+    }
 }
 
 /// Pre-read bytes by what in the write made them necessary; they add up to all
@@ -121,6 +153,15 @@ impl Preread {
     #[must_use]
     pub const fn sum(&self) -> u64 {
         self.rmw + self.rcw + self.partial_block
+    }
+
+    fn shares(&self) -> Option<PrereadShares> {
+        let all = self.sum();
+        Some(PrereadShares {
+            rmw: ratio(self.rmw, all)?,
+            rcw: ratio(self.rcw, all)?,
+            partial_block: ratio(self.partial_block, all)?,
+        })
     }
 }
 
@@ -228,6 +269,7 @@ impl RaidFigures {
             user_read_bytes: read.bytes,
             user_write_bytes: written_bytes,
             fills: None,
+            arrived: None,
             preread,
             data_write_bytes: writes.data,
             parity_write_bytes: writes.parity,
@@ -247,7 +289,8 @@ impl RaidFigures {
                 write_amplification: ratio(written, written_bytes),
                 write_amplification_minimum: redundancy
                     .map(Redundancy::write_amplification_minimum),
-                full_rows: rows.and_then(|rows| ratio(rows.full, rows.full + rows.rmw + rows.rcw)),
+                rows: rows.and_then(RowShares::new),
+                prereads: preread.shares(),
             },
             causes: parity.then(|| Causes::new(counts, splits != 0)),
             stripe_cache: None,
@@ -258,6 +301,10 @@ impl RaidFigures {
     /// With what of the user's reads a write made necessary.
     pub(super) fn with_fills(self, fills: Option<Fills>) -> Self {
         Self { fills, ..self }
+    }
+
+    pub(super) fn with_arrived(self, arrived: Option<StripeShares>) -> Self {
+        Self { arrived, ..self }
     }
 
     pub(super) fn with_stripe_cache(self, stripe_cache: Option<StripeCache>) -> Self {
@@ -285,6 +332,26 @@ mod tests {
         };
         assert_eq!(causes.main(), Some((MainCause::StartsInsideStripe, 3)));
         assert_eq!(Causes::default().main(), None);
+    }
+
+    #[test]
+    fn shares_are_of_all_and_none_of_nothing() {
+        let rows = Rows {
+            full: 5,
+            rmw: 2,
+            rcw: 1,
+        };
+        let shares = RowShares::new(rows).unwrap();
+        assert_eq!((shares.full, shares.rmw, shares.rcw), (0.625, 0.25, 0.125));
+        assert_eq!(RowShares::new(Rows::default()), None);
+        let preread = Preread {
+            rmw: 12288,
+            rcw: 0,
+            partial_block: 4096,
+        };
+        let shares = preread.shares().unwrap();
+        assert_eq!((shares.rmw, shares.partial_block), (0.75, 0.25));
+        assert_eq!(Preread::default().shares(), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
-    delta::{Causes, MainCause, Preread, RaidFigures, Rows},
+    delta::{Causes, MainCause, Preread, PrereadShares, RaidFigures, Rows, StripeShares},
     sysfs::stripe_cache::StripeCache,
 };
 
@@ -54,8 +54,16 @@ pub(super) struct Raid<'a> {
     /// Rows of 4 KiB a member that were written, by how their parity was made.
     /// null: no level with parity.
     rows: Option<Rows>,
-    /// Share of the rows that writes filled.
+    /// Share of the rows written that writes filled. null: none was written, or
+    /// no level with parity.
     full_row_share: Option<f64>,
+    rmw_row_share: Option<f64>,
+    rcw_row_share: Option<f64>,
+    /// Of what was pre-read. null: nothing was.
+    preread_shares: Option<PrereadShares>,
+    /// Of the writes, as they arrived. null: there were none, or the array has
+    /// no stripe.
+    arrived_stripe_shares: Option<StripeShares>,
     /// null: no level with parity.
     cause: Option<Cause>,
     /// At the end of the interval; in a summary the fullest of all readings.
@@ -101,7 +109,11 @@ impl<'a> From<&'a RaidFigures> for Raid<'a> {
             write_amplification: raid.ratios.write_amplification,
             write_amplification_minimum: raid.ratios.write_amplification_minimum,
             rows: raid.rows,
-            full_row_share: raid.ratios.full_rows,
+            full_row_share: raid.ratios.rows.map(|rows| rows.full),
+            rmw_row_share: raid.ratios.rows.map(|rows| rows.rmw),
+            rcw_row_share: raid.ratios.rows.map(|rows| rows.rcw),
+            preread_shares: raid.ratios.prereads,
+            arrived_stripe_shares: raid.arrived,
             cause: raid.causes.map(|causes| Cause {
                 main: causes.main().map(|(main, _)| main),
                 bytes: causes,

@@ -53,7 +53,7 @@ fn full_cache(device: &DeviceFigures, raid: &RaidFigures) -> Option<String> {
 }
 
 fn nothing_read(raid: &RaidFigures) -> Option<Finding> {
-    let full = raid.ratios.full_rows?;
+    let full = raid.ratios.rows?.full;
     Some(Finding::new(
         Weight::Fine,
         format!(
