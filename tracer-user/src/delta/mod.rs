@@ -32,7 +32,9 @@ pub use self::{
         WriteOrigins,
     },
     process::{ProcessFigures, ProcessRead, ProcessWrite},
-    raid::{Causes, LargerCache, MainCause, Preread, PrereadShares, RaidFigures, Ratios, RowShares},
+    raid::{
+        Causes, LargerCache, MainCause, Preread, PrereadShares, RaidFigures, Ratios, RowShares,
+    },
     rates::{Rates, StripeShares},
 };
 use crate::{

@@ -71,7 +71,7 @@ fn write_warm(rig: &Rig, attach: Attach, (start, len, count): (u64, u64, u64), e
         "{attach:?}: {count} writes of {len} from {start}: {raid}"
     );
     assert_eq!(raid["stripe_cache"]["size_rows"], 256, "{raid}");
-    if start % STRIPE == 0 && len as u64 % STRIPE == 0 {
+    if start.is_multiple_of(STRIPE) && (len as u64).is_multiple_of(STRIPE) {
         assert_eq!(raid["arrived_stripe_shares"]["full"], 1.0, "{raid}");
         assert_eq!(raid["rmw_row_share"], 0.0, "{raid}");
     }

@@ -31,7 +31,7 @@ const BAR_PEER: &str = "bitesize";
 const FEW_RUNS: u64 = 1000;
 
 /// Runs by tool and program.
-type ByProgram = BTreeMap<(&'static str, String), Runs>;
+pub type ByProgram = BTreeMap<(&'static str, String), Runs>;
 
 /// One way to run iotrace, measured.
 pub struct Figures {
@@ -50,48 +50,67 @@ pub fn measure(
     interrupt: &Interrupt,
 ) -> Result<Vec<Figures>> {
     let _stats = StatsSwitch::on()?;
+    let write = |length| fio::random_writes(disk.device(), fio::MANY, length, interrupt);
     let mut figures = Vec::new();
     for kind in KINDS {
         for histograms in [false, true] {
             let asked = if histograms { disk } else { idle };
             let start = || iotrace.start(asked.device(), Some(kind), interrupt);
-            let mut programs = ByProgram::new();
-            for iotrace_first in [true, false] {
-                let mut tools = Vec::new();
-                if iotrace_first {
-                    tools.push(start()?);
-                }
-                for name in PEERS {
-                    tools.push(observer::peer(name, interrupt)?);
-                }
-                if !iotrace_first {
-                    tools.push(start()?);
-                }
-                observe(&mut tools, disk, length / 2, interrupt, &mut programs)?;
-            }
+            let mut programs = in_both_orders(&start, &PEERS, &[&write], length, interrupt)?;
             eprintln!("xtask: measured run time, {}", title(kind, histograms));
             figures.push(Figures {
                 kind,
                 histograms,
-                programs,
+                programs: programs.pop().unwrap_or_default(),
             });
         }
     }
     Ok(figures)
 }
 
+/// A load of so long.
+pub type Load<'a> = &'a dyn Fn(Duration) -> Result<f64>;
+
+/// The runs of an iotrace and of `peers` during each of `loads`, of `length`
+/// each: half of it with iotrace attached first, half with the peers first.
+/// The kernel's statistics have to be on.
+pub fn in_both_orders(
+    start: &dyn Fn() -> Result<Observer>,
+    peers: &[&'static str],
+    loads: &[Load<'_>],
+    length: Duration,
+    interrupt: &Interrupt,
+) -> Result<Vec<ByProgram>> {
+    let mut sums = vec![ByProgram::new(); loads.len()];
+    for iotrace_first in [true, false] {
+        let mut tools = Vec::new();
+        if iotrace_first {
+            tools.push(start()?);
+        }
+        for &name in peers {
+            tools.push(observer::peer(name, interrupt)?);
+        }
+        if !iotrace_first {
+            tools.push(start()?);
+        }
+        for (load, sums) in loads.iter().zip(&mut sums) {
+            observe(&mut tools, load, length / 2, sums)?;
+        }
+    }
+    Ok(sums)
+}
+
 /// Adds the runs of all `tools` during so long a load.
 fn observe(
     tools: &mut [Observer],
-    disk: &Disk,
+    load: Load<'_>,
     length: Duration,
-    interrupt: &Interrupt,
     sums: &mut ByProgram,
 ) -> Result<()> {
     // What happens once only, at the first event, is none of the figures.
-    fio::random_writes(disk.device(), fio::MANY, length / 4, interrupt)?;
+    load(length / 4)?;
     let before = read(tools)?;
-    fio::random_writes(disk.device(), fio::MANY, length, interrupt)?;
+    load(length)?;
     let after = read(tools)?;
     let names = programs::program_names()?;
     for (tool, (before, after)) in tools.iter().zip(before.iter().zip(after)) {
