@@ -8,11 +8,10 @@
 
 use std::{path::Path, process::Command};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 
 use super::{
-    md_part::{self, DATA_DISKS, FULL_STRIPES, MEMBERS, Measured, PARTIAL, RANDOM},
-    programs::Runs,
+    md_part::{self, DATA_DISKS, FULL_STRIPES, MEMBERS, Measured, PARTIAL, Program, RANDOM},
     table::{Table, thousands},
 };
 use crate::{
@@ -102,42 +101,34 @@ fn during<'a>(measured: &'a [Measured], load: &str) -> Result<&'a Measured> {
 }
 
 impl Measured {
-    fn runs(&self, tool: &str, name: &str) -> Result<Runs> {
+    fn program(&self, (tool, name): (&str, &str)) -> Result<&Program> {
         let mut programs = self.programs.iter();
         let found = programs.find(|program| program.tool == tool && program.name == name);
-        let runs = found.map(|program| program.runs);
-        runs.with_context(|| format!("no program {name} of {tool} ran during {}", self.load))
+        found.with_context(|| format!("no {name} of {tool} ran during {}", self.load))
     }
 
-    fn ns_a_run(&self, (tool, name): (&str, &str)) -> Result<f64> {
-        let ns = self.runs(tool, name)?.ns_a_run();
-        ns.with_context(|| format!("{name} of {tool} never ran during {}", self.load))
+    fn ns_a_run(&self, program: (&str, &str)) -> Result<f64> {
+        self.program(program).map(|program| program.ns)
     }
 
     /// Nanoseconds of iotrace's programs for each bio of a component, after
     /// `here` has made those of a run on this machine out of those of a run.
     fn ns_a_member_bio(&self, which: Which, here: impl Fn(f64) -> f64) -> Result<f64> {
-        let bios = self.runs("iotrace", MEMBER)?.count;
+        let bios = self.program(("iotrace", MEMBER))?.runs;
         let own = self.programs.iter().filter(|one| one.tool == "iotrace");
         let own = own.filter(|one| which == Which::All || one.name == MEMBER);
-        let all: f64 = own
-            .filter_map(|one| Some(one.runs.count as f64 * here(one.runs.ns_a_run()?)))
-            .sum();
-        ensure!(bios != 0, "no bio reached a component");
+        let all: f64 = own.map(|one| one.runs as f64 * here(one.ns)).sum();
         Ok(all / bios as f64)
     }
 
     fn table(&self, base: f64) -> String {
-        let mut table = Table::new(&["program", "runs", "ns a run", "to bitesize"]);
+        let mut table = Table::new(&["program", "runs", "ns a run, median", "to bitesize"]);
         for program in &self.programs {
-            let Some(ns) = program.runs.ns_a_run() else {
-                continue;
-            };
             table.row(vec![
                 format!("{} `{}`", program.tool, program.name),
-                thousands(program.runs.count),
-                format!("{ns:.0}"),
-                format!("{:.2}", ns / base),
+                thousands(program.runs),
+                format!("{:.0}", program.ns),
+                format!("{:.2}", program.ns / base),
             ]);
         }
         table.render()
@@ -242,16 +233,14 @@ fn computed(here: &Measured, there: &Measured, full: &Measured) -> Result<String
 
 #[cfg(test)]
 mod tests {
-    use super::{super::md_part::Program, *};
+    use super::*;
 
-    fn measured(load: &str, programs: &[(&str, &str, u64, u64)]) -> Measured {
-        let program = |&(tool, name, count, ns): &(&str, &str, u64, u64)| Program {
+    fn measured(load: &str, programs: &[(&str, &str, u64, f64)]) -> Measured {
+        let program = |&(tool, name, runs, ns): &(&str, &str, u64, f64)| Program {
             tool: tool.to_owned(),
             name: name.to_owned(),
-            runs: Runs {
-                count,
-                time_ns: count * ns,
-            },
+            runs,
+            ns,
         };
         Measured {
             load: load.to_owned(),
@@ -271,13 +260,17 @@ mod tests {
         };
         let member = |load| {
             let programs = [
-                ("iotrace", MEMBER, 16_000, 3000),
-                (issue.0, issue.1, 1000, 1600),
+                ("iotrace", MEMBER, 16_000, 3000.0),
+                (issue.0, issue.1, 1000, 1600.0),
             ];
             measured(load, &programs)
         };
-        let native = [random(200, 100)];
-        let guest = [random(1500, 1000), member(FULL_STRIPES), member(PARTIAL)];
+        let native = [random(200.0, 100.0)];
+        let guest = [
+            random(1500.0, 1000.0),
+            member(FULL_STRIPES),
+            member(PARTIAL),
+        ];
         let report = report(&native, &guest).unwrap();
         assert!(report.contains("are 305,176 bios"), "{report}");
         let row = |name: &str| {

@@ -2,16 +2,22 @@
 //! bitesize's, on a loop device of this machine, or in a guest on an array too;
 //! printed as JSON.
 //!
+//! The host of an emulated machine stops it now and then, for milliseconds, and
+//! a program that runs then seems to take so long: one such run in thousands
+//! doubles their mean. So the statistics are read many times a second, and the
+//! median of what a run took between two readings counts.
+//!
 //! Must not compare or compute: [`super::md`] does.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     process::Command,
     thread,
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::{Value, json};
 
 use super::{
@@ -19,10 +25,11 @@ use super::{
     fio,
     interrupt::Interrupt,
     machine,
-    observer::Iotrace,
-    programs::Runs,
-    run_time::{self, ByProgram, Load},
+    observer::{Iotrace, Observer},
+    programs::{self, Runs},
+    run_time,
     stats_switch::StatsSwitch,
+    table,
 };
 use crate::process;
 
@@ -38,6 +45,9 @@ const MEMBER_MIB: u32 = 64;
 /// How long devices may take to come.
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(100);
+
+/// Between two readings of the statistics.
+const SAMPLE: Duration = Duration::from_millis(50);
 
 /// As much as keeps md's own threads busy.
 const STRIPES_AT_ONCE: u32 = 8;
@@ -59,22 +69,29 @@ pub struct Args {
 }
 
 /// One load, and what each program took during it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     pub load: String,
     pub programs: Vec<Program>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Program {
     pub tool: String,
     pub name: String,
-    pub runs: Runs,
+    pub runs: u64,
+    /// Of a run: the median between readings.
+    pub ns: f64,
 }
 
 pub const RANDOM: &str = "4 KiB random writes on a loop device in memory";
 pub const FULL_STRIPES: &str = "full-stripe writes on the array";
 pub const PARTIAL: &str = "4 KiB random writes on the array";
+
+/// A load of so long.
+type Load<'a> = &'a (dyn Fn(Duration) -> Result<f64> + Sync);
+/// What a program did between two readings, of which there are many.
+type Samples = BTreeMap<(&'static str, String), Vec<Runs>>;
 
 pub fn run(args: &Args) -> Result<()> {
     let interrupt = Interrupt::watch()?;
@@ -90,7 +107,7 @@ pub fn run(args: &Args) -> Result<()> {
         fio::sequential_writes(array, STRIPE_BYTES, at_once, length, &interrupt)
     };
     let partial = |length| fio::random_writes(array, fio::MANY, length, &interrupt);
-    let mut loads: Vec<(&str, Load<'_>)> = vec![(RANDOM, &random)];
+    let mut loads: Vec<(&'static str, Load<'_>)> = vec![(RANDOM, &random)];
     // In both parts another device than the loop device is asked for: without
     // histograms it is measured alike.
     let idle = Disk::new()?;
@@ -101,11 +118,64 @@ pub fn run(args: &Args) -> Result<()> {
         asked = array;
     }
     let start = || iotrace.start(asked, Some("btf"), &interrupt);
-    let runs: Vec<Load<'_>> = loads.iter().map(|(_, load)| *load).collect();
-    let all = run_time::in_both_orders(&start, &["bitesize"], &runs, length, &interrupt)?;
-    let names = loads.iter().map(|(name, _)| *name);
-    println!("{}", to_json(&machine, names.zip(&all)));
+    let mut all = vec![Samples::new(); loads.len()];
+    run_time::in_both_orders(&start, &["bitesize"], &interrupt, |tools| {
+        for ((_, load), samples) in loads.iter().zip(&mut all) {
+            sample(tools, *load, length / 2, samples)?;
+        }
+        Ok(())
+    })?;
+    let loads = loads.iter().zip(&all).map(|((load, _), samples)| Measured {
+        load: (*load).to_owned(),
+        programs: samples.iter().filter_map(program).collect(),
+    });
+    println!("{}", to_json(&machine, loads));
     Ok(())
+}
+
+/// Adds what the programs of all `tools` do during so long a load.
+fn sample(
+    tools: &mut [Observer],
+    load: Load<'_>,
+    length: Duration,
+    samples: &mut Samples,
+) -> Result<()> {
+    // What happens once only, at the first event, is none of the figures.
+    load(length / 4)?;
+    let names = programs::program_names()?;
+    thread::scope(|scope| {
+        let running = scope.spawn(move || load(length));
+        let mut before = run_time::read(tools)?;
+        while !running.is_finished() {
+            thread::sleep(SAMPLE);
+            let after = run_time::read(tools)?;
+            for (tool, (before, after)) in tools.iter().zip(before.iter().zip(&after)) {
+                for (id, runs) in after {
+                    let name = names
+                        .get(id)
+                        .with_context(|| format!("bpftool does not name program {id}"))?;
+                    let runs = runs.since(before.get(id).copied().unwrap_or_default());
+                    let key = (tool.name, name.clone());
+                    samples.entry(key).or_default().push(runs);
+                }
+            }
+            before = after;
+        }
+        let done = running.join();
+        done.map_err(|_panic| anyhow!("the load panicked"))?
+            .map(|_requests| ())
+    })
+}
+
+/// `None` for one that never ran.
+fn program(((tool, name), samples): (&(&'static str, String), &Vec<Runs>)) -> Option<Program> {
+    let each: Vec<f64> = samples.iter().filter_map(|runs| runs.ns_a_run()).collect();
+    Some(Program {
+        tool: (*tool).to_owned(),
+        name: name.clone(),
+        runs: samples.iter().map(|runs| runs.count).sum(),
+        ns: table::median(&each)?,
+    })
 }
 
 fn make_array() -> Result<()> {
@@ -139,11 +209,18 @@ fn wait_for(file: &Path) -> Result<()> {
     Ok(())
 }
 
-fn to_json<'a>(machine: &str, loads: impl Iterator<Item = (&'static str, &'a ByProgram)>) -> Value {
-    let program = |((tool, name), runs): (&(&'static str, String), &Runs)| json!({"tool": tool, "name": name, "runs": runs.count, "time_ns": runs.time_ns});
-    let load = |(load, programs): (&str, &'a ByProgram)| {
-        let programs: Vec<Value> = programs.iter().map(program).collect();
-        json!({"load": load, "programs": programs})
+fn to_json(machine: &str, loads: impl Iterator<Item = Measured>) -> Value {
+    let program = |program: &Program| {
+        json!({
+            "tool": program.tool,
+            "name": program.name,
+            "runs": program.runs,
+            "ns": program.ns,
+        })
+    };
+    let load = |measured: Measured| {
+        let programs: Vec<Value> = measured.programs.iter().map(program).collect();
+        json!({"load": measured.load, "programs": programs})
     };
     let loads: Vec<Value> = loads.map(load).collect();
     json!({"machine": machine, "loads": loads})
@@ -156,10 +233,8 @@ pub fn from_json(text: &str) -> Result<(String, Vec<Measured>)> {
         Some(Program {
             tool: one["tool"].as_str()?.to_owned(),
             name: one["name"].as_str()?.to_owned(),
-            runs: Runs {
-                count: one["runs"].as_u64()?,
-                time_ns: one["time_ns"].as_u64()?,
-            },
+            runs: one["runs"].as_u64()?,
+            ns: one["ns"].as_f64()?,
         })
     };
     let load = |one: &Value| {
@@ -184,25 +259,35 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_run_that_was_stopped_does_not_count() {
+        let runs = |count, time_ns| Runs { count, time_ns };
+        let samples = vec![
+            runs(10, 2000),
+            runs(1, 9_000_000),
+            runs(0, 0),
+            runs(20, 4200),
+        ];
+        let key = ("iotrace", "member_bio_queue_btf".to_owned());
+        let found = program((&key, &samples)).unwrap();
+        assert_eq!((found.runs, found.ns), (31, 210.0));
+        assert_eq!(program((&key, &vec![runs(0, 0)])), None);
+    }
+
+    #[test]
     fn figures_come_back_as_they_were() {
-        let runs = Runs {
-            count: 3,
-            time_ns: 210,
-        };
-        let name = "member_bio_queue_btf".to_owned();
-        let programs = ByProgram::from([(("iotrace", name.clone()), runs)]);
-        let printed = to_json("m", [(FULL_STRIPES, &programs)].into_iter()).to_string();
-        let (machine, loads) = from_json(&format!("{printed}\n")).unwrap();
-        assert_eq!(machine, "m");
-        let expected = Measured {
+        let measured = Measured {
             load: FULL_STRIPES.to_owned(),
             programs: vec![Program {
                 tool: "iotrace".to_owned(),
-                name,
-                runs,
+                name: "member_bio_queue_btf".to_owned(),
+                runs: 3,
+                ns: 210.5,
             }],
         };
-        assert_eq!(loads, [expected]);
+        let printed = to_json("m", [measured.clone()].into_iter()).to_string();
+        let (machine, loads) = from_json(&format!("{printed}\n")).unwrap();
+        assert_eq!(machine, "m");
+        assert_eq!(loads, [measured]);
         assert!(from_json("{}").is_err());
     }
 }

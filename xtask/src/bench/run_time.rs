@@ -31,7 +31,7 @@ const BAR_PEER: &str = "bitesize";
 const FEW_RUNS: u64 = 1000;
 
 /// Runs by tool and program.
-pub type ByProgram = BTreeMap<(&'static str, String), Runs>;
+type ByProgram = BTreeMap<(&'static str, String), Runs>;
 
 /// One way to run iotrace, measured.
 pub struct Figures {
@@ -50,38 +50,33 @@ pub fn measure(
     interrupt: &Interrupt,
 ) -> Result<Vec<Figures>> {
     let _stats = StatsSwitch::on()?;
-    let write = |length| fio::random_writes(disk.device(), fio::MANY, length, interrupt);
     let mut figures = Vec::new();
     for kind in KINDS {
         for histograms in [false, true] {
             let asked = if histograms { disk } else { idle };
             let start = || iotrace.start(asked.device(), Some(kind), interrupt);
-            let mut programs = in_both_orders(&start, &PEERS, &[&write], length, interrupt)?;
+            let mut programs = ByProgram::new();
+            in_both_orders(&start, &PEERS, interrupt, |tools| {
+                observe(tools, disk, length / 2, interrupt, &mut programs)
+            })?;
             eprintln!("xtask: measured run time, {}", title(kind, histograms));
             figures.push(Figures {
                 kind,
                 histograms,
-                programs: programs.pop().unwrap_or_default(),
+                programs,
             });
         }
     }
     Ok(figures)
 }
 
-/// A load of so long.
-pub type Load<'a> = &'a dyn Fn(Duration) -> Result<f64>;
-
-/// The runs of an iotrace and of `peers` during each of `loads`, of `length`
-/// each: half of it with iotrace attached first, half with the peers first.
-/// The kernel's statistics have to be on.
+/// Measures twice: with iotrace attached before `peers`, and after them.
 pub fn in_both_orders(
     start: &dyn Fn() -> Result<Observer>,
     peers: &[&'static str],
-    loads: &[Load<'_>],
-    length: Duration,
     interrupt: &Interrupt,
-) -> Result<Vec<ByProgram>> {
-    let mut sums = vec![ByProgram::new(); loads.len()];
+    mut measure: impl FnMut(&mut [Observer]) -> Result<()>,
+) -> Result<()> {
     for iotrace_first in [true, false] {
         let mut tools = Vec::new();
         if iotrace_first {
@@ -93,24 +88,23 @@ pub fn in_both_orders(
         if !iotrace_first {
             tools.push(start()?);
         }
-        for (load, sums) in loads.iter().zip(&mut sums) {
-            observe(&mut tools, load, length / 2, sums)?;
-        }
+        measure(&mut tools)?;
     }
-    Ok(sums)
+    Ok(())
 }
 
 /// Adds the runs of all `tools` during so long a load.
 fn observe(
     tools: &mut [Observer],
-    load: Load<'_>,
+    disk: &Disk,
     length: Duration,
+    interrupt: &Interrupt,
     sums: &mut ByProgram,
 ) -> Result<()> {
     // What happens once only, at the first event, is none of the figures.
-    load(length / 4)?;
+    fio::random_writes(disk.device(), fio::MANY, length / 4, interrupt)?;
     let before = read(tools)?;
-    load(length)?;
+    fio::random_writes(disk.device(), fio::MANY, length, interrupt)?;
     let after = read(tools)?;
     let names = programs::program_names()?;
     for (tool, (before, after)) in tools.iter().zip(before.iter().zip(after)) {
@@ -125,7 +119,8 @@ fn observe(
     Ok(())
 }
 
-fn read(tools: &mut [Observer]) -> Result<Vec<BTreeMap<u64, Runs>>> {
+/// The runs of each tool's programs so far, by the program's number.
+pub fn read(tools: &mut [Observer]) -> Result<Vec<BTreeMap<u64, Runs>>> {
     let each = tools.iter_mut().map(|tool| {
         tool.expect_running().context(tool.name)?;
         programs::runs(tool.pid())
