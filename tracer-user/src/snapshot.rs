@@ -12,7 +12,7 @@ use tracer_ebpf::{
     origin::abi as origin,
 };
 
-use crate::units::DevId;
+use crate::{sysfs::stripe_cache::StripeCache, units::DevId};
 
 /// Every counter at one moment.
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub struct Snapshot {
     /// Why md's components were read and written; `None` where that cannot be
     /// told, or there is no array.
     pub origins: Option<Origins>,
+    /// Of raid4/5/6 arrays: as full as they were at that moment, no counters.
+    pub stripe_caches: BTreeMap<DevId, StripeCache>,
     /// What each mechanism lost; `None` where it cannot tell.
     pub lost: Lost,
     pub unknown: Unknown,

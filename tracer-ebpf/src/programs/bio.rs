@@ -17,7 +17,7 @@ use tracer_ebpf::{
 use crate::{
     log,
     maps::{self, BIO_STARTS, BioStart, Detail},
-    read::{Kernel, Ptr, Room, caller, config, current, decode_op, layout, now_ns},
+    read::{Kernel, Ptr, Room, caller, config, current, decode_op, has_caller, layout, now_ns},
     request::Io,
     slots::{self, Slot},
 };
@@ -136,7 +136,8 @@ fn queue<K: Kernel>(bio: Ptr, address: impl Fn() -> Option<u64>) -> Option<()> {
     let opf: u32 = K::at(&words, layout!(bio_opf))?;
     let target = target::<K>(&words)?;
     let flush = has_flush_flags(opf);
-    let read = config().fills != 0 && decode_op(opf) == Op::Read;
+    // Told here already: md's threads read a lot from components.
+    let read = config().fills != 0 && decode_op(opf) == Op::Read && has_caller();
     // Most bios of a request-based disk are of no interest here.
     let other = config().by_process != 0 || config().log != 0;
     if target.request_based && !flush && !read && !other {

@@ -354,12 +354,16 @@ pub(crate) fn in_kernel_thread() -> bool {
     task_flags() & KERNEL_THREAD != 0
 }
 
-/// Whose system call the running task is in.
+/// May the running task be in a system call or a page fault of its own? md's
+/// threads and other kernel threads never are.
+#[inline(always)]
+pub(crate) fn has_caller() -> bool {
+    layout!(regs_call) != ABSENT && task_flags() & (KERNEL_THREAD | IO_WORKER) == 0
+}
+
+/// Whose system call a task is in that [`has_caller`].
 #[inline(always)]
 pub(crate) fn caller() -> Caller {
-    if layout!(regs_call) == ABSENT || task_flags() & (KERNEL_THREAD | IO_WORKER) != 0 {
-        return Caller::Other;
-    }
     let call = registers().and_then(|regs| {
         if layout!(regs_call_wide) != 0 {
             Probed::load::<i64>(regs, layout!(regs_call))

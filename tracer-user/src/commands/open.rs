@@ -28,6 +28,7 @@ use crate::{
         geometry_override::Override,
         mounts::Mounts,
         resolve::{Lookup, Selection},
+        stripe_cache,
     },
     units::DevId,
 };
@@ -174,6 +175,7 @@ fn live(args: &LiveArgs, sys: SysRoot, machine: Machine) -> anyhow::Result<LiveS
         mounts,
         ..
     } = machine;
+    let arrays = sys.clone();
     let read_topology = Box::new(move || {
         let mut topology = Topology::read(&sys).context("cannot list block devices")?;
         if !overrides.is_empty() {
@@ -194,6 +196,7 @@ fn live(args: &LiveArgs, sys: SysRoot, machine: Machine) -> anyhow::Result<LiveS
         plan,
         config,
         read_topology,
+        read_stripe_caches: Box::new(move |topology| stripe_cache::read(&arrays, topology)),
         pick_detailed,
         cgroups: CgroupPaths::new(&mounts),
         md: md_options(facts),

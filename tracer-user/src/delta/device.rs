@@ -165,6 +165,8 @@ pub(super) fn devices(
             let about = About::known(device, place, topology);
             let mut row = about.figures(&counts, after.unknown, scope, length);
             row.set_origins(device, &key, &origins);
+            let cache = after.stripe_caches.get(&device.id);
+            row.raid = row.raid.map(|raid| raid.with_stripe_cache(cache.copied()));
             figures.push(row);
         }
     }
@@ -197,7 +199,8 @@ impl DeviceFigures {
         let counts = counts.filter(|_| origins.rows || !raid::has_parity(device));
         let raid =
             counts.and_then(|counts| RaidFigures::new(device, counts, read, written, splits));
-        self.raid = raid.map(|raid| raid.with_fills(self.fills));
+        let stripe = self.rates.stripe;
+        self.raid = raid.map(|raid| raid.with_fills(self.fills).with_arrived(stripe));
     }
 }
 

@@ -7,7 +7,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{DeviceFigures, Fills, raid, rates::ratio};
+use super::{
+    DeviceFigures, Fills, raid,
+    rates::{StripeShares, ratio},
+};
 use crate::{
     sysfs::device::{Device, Topology},
     units::DevId,
@@ -35,6 +38,8 @@ pub struct RaidEstimate {
     pub reads_on_write: Option<f64>,
     pub write_amplification: Option<f64>,
     pub write_amplification_minimum: Option<f64>,
+    /// As in [`super::RaidFigures`].
+    pub arrived: Option<StripeShares>,
 }
 
 /// Gives each array with parity that nobody looked into its estimate, where
@@ -89,6 +94,7 @@ fn estimate(
         reads_on_write: ratio(preread_bytes, written),
         write_amplification: ratio(written, user_write_bytes),
         write_amplification_minimum: raid::write_amplification_minimum(md),
+        arrived: row.rates.stripe,
     })
 }
 

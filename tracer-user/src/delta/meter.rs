@@ -41,9 +41,10 @@ impl Meter {
     }
 
     /// What happened since the last reading.
-    pub fn interval(&mut self, reading: Snapshot) -> Interval {
+    pub fn interval(&mut self, mut reading: Snapshot) -> Interval {
         let interval = between(&self.highest, &reading, &self.scope(false));
         raise(&mut self.highest, &reading);
+        keep_fullest(&mut reading, &self.last);
         self.last = reading;
         interval
     }
@@ -75,6 +76,15 @@ fn raise(highest: &mut Snapshot, reading: &Snapshot) {
         if let (Some(detail), Some(old)) = (&mut row.detail, &old.detail) {
             raise_cells(&mut **detail, &**old);
         }
+    }
+}
+
+/// The summary's stripe caches are as full as they were at any reading.
+fn keep_fullest(reading: &mut Snapshot, before: &Snapshot) {
+    for (array, cache) in &mut reading.stripe_caches {
+        let most = before.stripe_caches.get(array);
+        let most = most.map_or(0, |before| before.active_rows);
+        cache.active_rows = cache.active_rows.max(most);
     }
 }
 

@@ -34,7 +34,9 @@ pub use self::{
         WriteOrigins,
     },
     process::{ProcessFigures, ProcessRead, ProcessWrite},
-    raid::{Causes, MainCause, Preread, RaidFigures, Ratios},
+    raid::{
+        Causes, LargerCache, MainCause, Preread, PrereadShares, RaidFigures, Ratios, RowShares,
+    },
     rates::{Rates, StripeShares},
 };
 use crate::{

@@ -10,12 +10,18 @@ use tracer_ebpf::origin::Cause;
 use super::{
     Fills, Op,
     origin::{OriginCounts, Rows},
-    rates::ratio,
+    rates::{StripeShares, ratio},
 };
 use crate::{
     raid::{ParityLevel, Redundancy},
-    sysfs::device::{Device, MdArray},
+    sysfs::{
+        device::{Device, MdArray},
+        stripe_cache::StripeCache,
+    },
 };
+
+/// Of each member in a row: `DEFAULT_STRIPE_SIZE`, drivers/md/raid5.h.
+const ROW_BYTES: u64 = 4096;
 
 /// Of one array over one interval.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +35,8 @@ pub struct RaidFigures {
     pub user_write_bytes: u64,
     /// User reads out of write calls and page faults.
     pub fills: Option<Fills>,
+    /// How the writes arrived, before md merged any.
+    pub arrived: Option<StripeShares>,
     pub preread: Preread,
     pub data_write_bytes: u64,
     pub parity_write_bytes: u64,
@@ -47,6 +55,10 @@ pub struct RaidFigures {
     pub ratios: Ratios,
     /// Of raid4/5/6: what in the writes made md read first.
     pub causes: Option<Causes>,
+    /// At the end of the interval; in a summary the fullest of all readings.
+    pub stripe_cache: Option<StripeCache>,
+    /// What to try where it was full.
+    pub larger_cache: Option<LargerCache>,
 }
 
 /// Bytes read because a write did not fill its row.
@@ -69,8 +81,38 @@ pub struct Ratios {
     pub write_amplification: Option<f64>,
     /// The least that the level allows.
     pub write_amplification_minimum: Option<f64>,
-    /// Rows that were filled, of all that were written.
-    pub full_rows: Option<f64>,
+    /// Of all rows that were written.
+    pub rows: Option<RowShares>,
+    /// Of all that was pre-read.
+    pub prereads: Option<PrereadShares>,
+}
+
+/// Shares of rows by how their parity was made; they add up to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RowShares {
+    /// Filled by writes.
+    pub full: f64,
+    pub rmw: f64,
+    pub rcw: f64,
+}
+
+/// Shares of pre-read bytes; they add up to 1.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PrereadShares {
+    pub rmw: f64,
+    pub rcw: f64,
+    pub partial_block: f64,
+}
+
+impl RowShares {
+    fn new(rows: Rows) -> Option<Self> {
+        let all = rows.full + rows.rmw + rows.rcw;
+        Some(Self {
+            full: ratio(rows.full, all)?,
+            rmw: ratio(rows.rmw, all)?,
+            rcw: ratio(rows.rcw, all)?,
+        })
+    }
 }
 
 /// Pre-read bytes by what in the write made them necessary; they add up to all
@@ -115,6 +157,15 @@ impl Preread {
     pub const fn sum(&self) -> u64 {
         self.rmw + self.rcw + self.partial_block
     }
+
+    fn shares(&self) -> Option<PrereadShares> {
+        let all = self.sum();
+        Some(PrereadShares {
+            rmw: ratio(self.rmw, all)?,
+            rcw: ratio(self.rcw, all)?,
+            partial_block: ratio(self.partial_block, all)?,
+        })
+    }
 }
 
 impl Causes {
@@ -158,6 +209,32 @@ impl Causes {
     }
 }
 
+/// A stripe cache that holds more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LargerCache {
+    pub rows: u32,
+    /// Memory that it takes; `None` where the disks are not known.
+    pub memory_bytes: Option<u64>,
+}
+
+impl LargerCache {
+    /// What is usually tried first.
+    const ROWS: u32 = 8192;
+    /// `raid5_set_cache_size`, drivers/md/raid5.c.
+    const MOST_ROWS: u32 = 32768;
+
+    /// Where at least nine tenths of a cache are in use; `None` elsewhere, and
+    /// where md allows none that is larger.
+    fn than_full(cache: StripeCache, raid_disks: Option<u32>) -> Option<Self> {
+        let full = u64::from(cache.active_rows) * 10 >= u64::from(cache.size_rows) * 9;
+        let rows = Self::ROWS.max(cache.size_rows.saturating_mul(2));
+        (full && cache.size_rows != 0 && rows <= Self::MOST_ROWS).then(|| Self {
+            rows,
+            memory_bytes: raid_disks.map(|disks| u64::from(rows) * ROW_BYTES * u64::from(disks)),
+        })
+    }
+}
+
 /// Is it an array of a level with parity?
 pub(super) fn has_parity(device: &Device) -> bool {
     let md = device.md.as_ref();
@@ -198,6 +275,7 @@ impl RaidFigures {
             user_read_bytes: read.bytes,
             user_write_bytes: written_bytes,
             fills: None,
+            arrived: None,
             preread,
             data_write_bytes: writes.data,
             parity_write_bytes: writes.parity,
@@ -216,15 +294,32 @@ impl RaidFigures {
                 reads_on_write: ratio(preread.sum(), written),
                 write_amplification: ratio(written, written_bytes),
                 write_amplification_minimum: write_amplification_minimum(md),
-                full_rows: rows.and_then(|rows| ratio(rows.full, rows.full + rows.rmw + rows.rcw)),
+                rows: rows.and_then(RowShares::new),
+                prereads: preread.shares(),
             },
             causes: parity.then(|| Causes::new(counts, splits != 0)),
+            stripe_cache: None,
+            larger_cache: None,
         })
     }
 
     /// With what of the user's reads a write made necessary.
     pub(super) fn with_fills(self, fills: Option<Fills>) -> Self {
         Self { fills, ..self }
+    }
+
+    pub(super) fn with_arrived(self, arrived: Option<StripeShares>) -> Self {
+        Self { arrived, ..self }
+    }
+
+    pub(super) fn with_stripe_cache(self, stripe_cache: Option<StripeCache>) -> Self {
+        let larger_cache =
+            stripe_cache.and_then(|cache| LargerCache::than_full(cache, self.raid_disks));
+        Self {
+            stripe_cache,
+            larger_cache,
+            ..self
+        }
     }
 }
 
@@ -242,5 +337,43 @@ mod tests {
         };
         assert_eq!(causes.main(), Some((MainCause::StartsInsideStripe, 3)));
         assert_eq!(Causes::default().main(), None);
+    }
+
+    #[test]
+    fn shares_are_of_all_and_none_of_nothing() {
+        let rows = Rows {
+            full: 5,
+            rmw: 2,
+            rcw: 1,
+        };
+        let shares = RowShares::new(rows).unwrap();
+        assert_eq!((shares.full, shares.rmw, shares.rcw), (0.625, 0.25, 0.125));
+        assert_eq!(RowShares::new(Rows::default()), None);
+        let preread = Preread {
+            rmw: 12288,
+            rcw: 0,
+            partial_block: 4096,
+        };
+        let shares = preread.shares().unwrap();
+        assert_eq!((shares.rmw, shares.partial_block), (0.75, 0.25));
+        assert_eq!(Preread::default().shares(), None);
+    }
+
+    #[test]
+    fn a_larger_cache_is_for_a_full_one() {
+        let larger = |active_rows, size_rows| {
+            let cache = StripeCache {
+                active_rows,
+                size_rows,
+            };
+            let larger = LargerCache::than_full(cache, Some(10))?;
+            Some((larger.rows, larger.memory_bytes? >> 20))
+        };
+        assert_eq!(larger(230, 256), None);
+        assert_eq!(larger(231, 256), Some((8192, 320)));
+        // md had made room for more.
+        assert_eq!(larger(700, 256), Some((8192, 320)));
+        assert_eq!(larger(16384, 16384), Some((32768, 1280)));
+        assert_eq!(larger(32768, 32768), None);
     }
 }

@@ -4,6 +4,9 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::{Latency, Op};
 
 /// Of one device over one interval.
@@ -31,10 +34,13 @@ pub struct Rates {
 
 /// Shares of the writes whose place against the stripe is known; they add up
 /// to 1.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StripeShares {
+    /// Only whole stripes.
     pub full: f64,
+    /// Whole stripes and a ragged end.
     pub mixed: f64,
+    /// No whole stripe.
     pub partial: f64,
 }
 

@@ -5,7 +5,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::delta::{Causes, MainCause, RaidEstimate, RaidFigures, Rows};
+use crate::{
+    delta::{Causes, MainCause, PrereadShares, RaidEstimate, RaidFigures, Rows, StripeShares},
+    sysfs::stripe_cache::StripeCache,
+};
 
 /// What an array made of what was asked of it.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -54,10 +57,21 @@ pub(super) struct Raid<'a> {
     /// Rows of 4 KiB a member that were written, by how their parity was made.
     /// null: no level with parity.
     rows: Option<Rows>,
-    /// Share of the rows that writes filled.
+    /// Share of the rows written that writes filled. null: none was written, or
+    /// no level with parity.
     full_row_share: Option<f64>,
+    rmw_row_share: Option<f64>,
+    rcw_row_share: Option<f64>,
+    /// Of what was pre-read. null: nothing was.
+    preread_shares: Option<PrereadShares>,
+    /// Of the writes, as they arrived. null: there were none, or the array has
+    /// no stripe.
+    arrived_stripe_shares: Option<StripeShares>,
     /// null: no level with parity.
     cause: Option<Cause>,
+    /// At the end of the interval; in a summary the fullest of all readings.
+    /// null: no level with parity.
+    stripe_cache: Option<StripeCache>,
 }
 
 /// The parts add up to all pre-reads.
@@ -113,11 +127,16 @@ impl<'a> From<&'a RaidFigures> for Raid<'a> {
             write_amplification: raid.ratios.write_amplification,
             write_amplification_minimum: raid.ratios.write_amplification_minimum,
             rows: raid.rows,
-            full_row_share: raid.ratios.full_rows,
+            full_row_share: raid.ratios.rows.map(|rows| rows.full),
+            rmw_row_share: raid.ratios.rows.map(|rows| rows.rmw),
+            rcw_row_share: raid.ratios.rows.map(|rows| rows.rcw),
+            preread_shares: raid.ratios.prereads,
+            arrived_stripe_shares: raid.arrived,
             cause: raid.causes.map(|causes| Cause {
                 main: causes.main().map(|(main, _)| main),
                 bytes: causes,
             }),
+            stripe_cache: raid.stripe_cache,
         }
     }
 }
@@ -158,7 +177,12 @@ impl<'a> From<&'a RaidEstimate> for Raid<'a> {
             write_amplification_minimum: raid.write_amplification_minimum,
             rows: None,
             full_row_share: None,
+            rmw_row_share: None,
+            rcw_row_share: None,
+            preread_shares: None,
+            arrived_stripe_shares: raid.arrived,
             cause: None,
+            stripe_cache: None,
         }
     }
 }

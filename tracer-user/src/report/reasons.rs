@@ -71,6 +71,13 @@ fn array(raid: &RaidFigures, width: usize) -> Vec<String> {
         }
         lines.extend(wrap(&text, width));
     }
+    if let Some(cache) = raid.stripe_cache {
+        let text = format!(
+            "stripe cache: {} of {} rows in use",
+            cache.active_rows, cache.size_rows
+        );
+        lines.extend(wrap(&text, width));
+    }
     lines
 }
 

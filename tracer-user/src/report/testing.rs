@@ -159,6 +159,7 @@ impl Bench {
                 rows,
                 processes: Vec::new(),
                 origins: None,
+                stripe_caches: BTreeMap::new(),
                 lost: Lost {
                     by_maps: Some(0),
                     by_recursion: Some(0),

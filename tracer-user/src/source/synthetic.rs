@@ -291,6 +291,7 @@ impl Source for SyntheticSource {
             rows: rows.collect(),
             processes: Vec::new(),
             origins: None,
+            stripe_caches: BTreeMap::new(),
             lost: Lost {
                 by_maps: Some(0),
                 by_recursion: Some(0),

@@ -20,6 +20,7 @@ pub mod read;
 pub mod resolve;
 pub mod root;
 pub mod start;
+pub mod stripe_cache;
 pub mod uevent;
 
 pub use device::Topology;

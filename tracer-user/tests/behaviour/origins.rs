@@ -71,6 +71,11 @@ fn write_warm(rig: &Rig, attach: Attach, (start, len, count): (u64, u64, u64), e
         expected,
         "{attach:?}: {count} writes of {len} from {start}: {raid}"
     );
+    assert_eq!(raid["stripe_cache"]["size_rows"], 256, "{raid}");
+    if start.is_multiple_of(STRIPE) && (len as u64).is_multiple_of(STRIPE) {
+        assert_eq!(raid["arrived_stripe_shares"]["full"], 1.0, "{raid}");
+        assert_eq!(raid["rmw_row_share"], 0.0, "{raid}");
+    }
     let ratio = |key: &str| raid[key].as_f64().expect("a ratio");
     let preread = (expected.rmw + expected.rcw + expected.partial) as f64 * KIB as f64;
     let written = (count * len as u64) as f64;

@@ -1,4 +1,4 @@
-//! The load: 4 KiB random writes by fio, past the page cache.
+//! The loads: writes by fio, past the page cache.
 //!
 //! Must not know what is measured by it.
 
@@ -13,10 +13,31 @@ use crate::process;
 /// As many requests at once as keep a processor busy.
 pub const MANY: u32 = 32;
 
-/// Writes to a device or file for so long, `depth` requests at once, and
-/// returns the requests a second.
+/// Writes 4 KiB at random places of a device or file for so long, `depth`
+/// requests at once, and returns the requests a second.
 pub fn random_writes(
     to: &Path,
+    depth: u32,
+    length: Duration,
+    interrupt: &Interrupt,
+) -> Result<f64> {
+    writes(to, ("randwrite", 4 << 10), depth, length, interrupt)
+}
+
+/// Writes as much as `len_bytes` at once, one after another.
+pub fn sequential_writes(
+    to: &Path,
+    len_bytes: u64,
+    depth: u32,
+    length: Duration,
+    interrupt: &Interrupt,
+) -> Result<f64> {
+    writes(to, ("write", len_bytes), depth, length, interrupt)
+}
+
+fn writes(
+    to: &Path,
+    (pattern, len_bytes): (&str, u64),
     depth: u32,
     length: Duration,
     interrupt: &Interrupt,
@@ -25,8 +46,10 @@ pub fn random_writes(
     let fio = process::find("fio").context("no `fio` here")?;
     let mut command = Command::new(fio);
     command
-        .args(["--name=bench", "--rw=randwrite", "--bs=4k", "--direct=1"])
-        .args(["--ioengine=libaio", "--time_based"])
+        .args(["--name=bench", "--direct=1", "--time_based"])
+        .arg(format!("--rw={pattern}"))
+        .arg(format!("--bs={len_bytes}"))
+        .arg("--ioengine=libaio")
         .arg(format!("--iodepth={depth}"))
         .arg(format!("--filename={}", to.display()))
         .arg(format!("--runtime={}ms", length.as_millis()))

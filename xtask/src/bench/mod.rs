@@ -7,6 +7,8 @@ mod disk;
 mod fio;
 mod interrupt;
 mod machine;
+mod md;
+mod md_part;
 mod memory;
 mod observer;
 mod overhead;
@@ -28,10 +30,15 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Subject {
     Overhead(overhead::Args),
+    Md(md::Args),
+    #[command(hide = true)]
+    MdPart(md_part::Args),
 }
 
 pub fn run(args: &Args) -> Result<()> {
     match &args.subject {
         Subject::Overhead(args) => overhead::run(args),
+        Subject::Md(args) => md::run(args),
+        Subject::MdPart(args) => md_part::run(args),
     }
 }

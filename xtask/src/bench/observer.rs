@@ -5,7 +5,7 @@
 
 use std::{
     fs::File,
-    io::{Read as _, Seek as _},
+    os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -20,9 +20,13 @@ use crate::process;
 
 /// How long a tool may take to attach, or to end.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// A tool is taken to be attached when it has loaded nothing for so long.
+/// A tool that does not say so is taken to be attached when it has loaded
+/// nothing for so long.
 const STEADY: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(50);
+
+/// What iotrace says on standard error as soon as it counts.
+const COUNTS: &str = "counting";
 
 /// The iotrace that is measured.
 pub struct Iotrace {
@@ -47,7 +51,8 @@ impl Iotrace {
         if let Some(attach) = attach {
             command.args(["--attach", attach]);
         }
-        Observer::start("iotrace", command, interrupt)
+        let observer = Observer::start("iotrace", command)?;
+        observer.attached(interrupt, |iotrace| Ok(iotrace.said()?.contains(COUNTS)))
     }
 }
 
@@ -57,7 +62,14 @@ pub fn peer(name: &'static str, interrupt: &Interrupt) -> Result<Observer> {
     let program = process::find(name).with_context(|| format!("no `{name}` here"))?;
     let mut command = Command::new(program);
     command.args(["100000", "1"]);
-    Observer::start(name, command, interrupt)
+    let (mut loaded, mut since) = (0, Instant::now());
+    Observer::start(name, command)?.attached(interrupt, |peer| {
+        let now = programs::runs(peer.pid())?.len();
+        if now != loaded {
+            (loaded, since) = (now, Instant::now());
+        }
+        Ok(loaded != 0 && since.elapsed() >= STEADY)
+    })
 }
 
 /// A tool that runs; ended when dropped.
@@ -68,8 +80,7 @@ pub struct Observer {
 }
 
 impl Observer {
-    fn start(name: &'static str, mut command: Command, interrupt: &Interrupt) -> Result<Self> {
-        interrupt.check()?;
+    fn start(name: &'static str, mut command: Command) -> Result<Self> {
         let errors = tempfile::tempfile().context("a file for error messages")?;
         let line = process::line(&command);
         let child = command
@@ -78,38 +89,45 @@ impl Observer {
             .stderr(errors.try_clone()?)
             .spawn()
             .with_context(|| format!("starting `{line}`"))?;
-        let mut observer = Self {
+        Ok(Self {
             name,
             child,
             errors,
-        };
-        observer
-            .wait_until_attached(interrupt)
-            .with_context(|| format!("`{line}`"))?;
-        Ok(observer)
+        })
     }
 
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    fn wait_until_attached(&mut self, interrupt: &Interrupt) -> Result<()> {
+    /// Waits until it is.
+    fn attached(
+        mut self,
+        interrupt: &Interrupt,
+        mut is_attached: impl FnMut(&mut Self) -> Result<bool>,
+    ) -> Result<Self> {
         let deadline = Instant::now() + PATIENCE;
-        let mut loaded = 0;
-        let mut since = Instant::now();
-        while loaded == 0 || since.elapsed() < STEADY {
+        loop {
             interrupt.check()?;
-            self.expect_running()?;
-            let now = programs::runs(self.pid())?.len();
-            if now != loaded {
-                (loaded, since) = (now, Instant::now());
+            self.expect_running().context(self.name)?;
+            if is_attached(&mut self)? {
+                return Ok(self);
             }
             if Instant::now() > deadline {
-                bail!("has loaded no programs after {} s", PATIENCE.as_secs());
+                let patience = PATIENCE.as_secs();
+                bail!("{} is not attached after {patience} s", self.name);
             }
             thread::sleep(POLL);
         }
-        Ok(())
+    }
+
+    /// What it has written to standard error.
+    fn said(&self) -> Result<String> {
+        // Not by seeking: the tool writes at the same position.
+        let length = usize::try_from(self.errors.metadata()?.len())?;
+        let mut said = vec![0; length];
+        self.errors.read_exact_at(&mut said, 0)?;
+        Ok(String::from_utf8_lossy(&said).into_owned())
     }
 
     /// An error, with what it said, when it has ended.
@@ -117,10 +135,7 @@ impl Observer {
         let Some(status) = self.child.try_wait()? else {
             return Ok(());
         };
-        let mut said = String::new();
-        self.errors.rewind()?;
-        self.errors.read_to_string(&mut said)?;
-        bail!("ended by itself ({status}): {}", said.trim_end())
+        bail!("ended by itself ({status}): {}", self.said()?.trim_end())
     }
 }
 

@@ -56,19 +56,9 @@ pub fn measure(
             let asked = if histograms { disk } else { idle };
             let start = || iotrace.start(asked.device(), Some(kind), interrupt);
             let mut programs = ByProgram::new();
-            for iotrace_first in [true, false] {
-                let mut tools = Vec::new();
-                if iotrace_first {
-                    tools.push(start()?);
-                }
-                for name in PEERS {
-                    tools.push(observer::peer(name, interrupt)?);
-                }
-                if !iotrace_first {
-                    tools.push(start()?);
-                }
-                observe(&mut tools, disk, length / 2, interrupt, &mut programs)?;
-            }
+            in_both_orders(&start, &PEERS, interrupt, |tools| {
+                observe(tools, disk, length / 2, interrupt, &mut programs)
+            })?;
             eprintln!("xtask: measured run time, {}", title(kind, histograms));
             figures.push(Figures {
                 kind,
@@ -78,6 +68,29 @@ pub fn measure(
         }
     }
     Ok(figures)
+}
+
+/// Measures twice: with iotrace attached before `peers`, and after them.
+pub fn in_both_orders(
+    start: &dyn Fn() -> Result<Observer>,
+    peers: &[&'static str],
+    interrupt: &Interrupt,
+    mut measure: impl FnMut(&mut [Observer]) -> Result<()>,
+) -> Result<()> {
+    for iotrace_first in [true, false] {
+        let mut tools = Vec::new();
+        if iotrace_first {
+            tools.push(start()?);
+        }
+        for &name in peers {
+            tools.push(observer::peer(name, interrupt)?);
+        }
+        if !iotrace_first {
+            tools.push(start()?);
+        }
+        measure(&mut tools)?;
+    }
+    Ok(())
 }
 
 /// Adds the runs of all `tools` during so long a load.
@@ -106,7 +119,8 @@ fn observe(
     Ok(())
 }
 
-fn read(tools: &mut [Observer]) -> Result<Vec<BTreeMap<u64, Runs>>> {
+/// The runs of each tool's programs so far, by the program's number.
+pub fn read(tools: &mut [Observer]) -> Result<Vec<BTreeMap<u64, Runs>>> {
     let each = tools.iter_mut().map(|tool| {
         tool.expect_running().context(tool.name)?;
         programs::runs(tool.pid())

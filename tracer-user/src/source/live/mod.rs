@@ -18,7 +18,7 @@ pub mod shapes;
 mod slots;
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeMap, HashSet},
     os::fd::{AsFd, BorrowedFd},
     time::Instant,
 };
@@ -41,6 +41,7 @@ use crate::{
     sysfs::{
         cgroups::CgroupPaths,
         device::{Device, Topology},
+        stripe_cache::StripeCache,
         uevent::UeventListener,
     },
     units::DevId,
@@ -48,6 +49,8 @@ use crate::{
 
 /// Reads the devices there are now.
 pub type ReadTopology = Box<dyn FnMut() -> anyhow::Result<Topology>>;
+/// Reads how full the stripe caches of arrays are now.
+pub type ReadStripeCaches = Box<dyn Fn(&Topology) -> BTreeMap<DevId, StripeCache>>;
 /// Picks the devices that get histograms out of those there are; `None` for
 /// all of them.
 pub type PickDetailed = Box<dyn Fn(&Topology) -> Option<HashSet<DevId>>>;
@@ -65,6 +68,7 @@ pub struct LiveOptions {
     pub plan: ProbePlan,
     pub config: Config,
     pub read_topology: ReadTopology,
+    pub read_stripe_caches: ReadStripeCaches,
     pub pick_detailed: PickDetailed,
     /// Finds the control groups that processes belong to.
     pub cgroups: CgroupPaths,
@@ -93,6 +97,7 @@ pub struct LiveSource {
     no_origins: Option<OriginsError>,
     topology: Topology,
     read_topology: ReadTopology,
+    read_stripe_caches: ReadStripeCaches,
     pick_detailed: PickDetailed,
     uevents: Option<UeventListener>,
     started: Instant,
@@ -126,6 +131,7 @@ impl LiveSource {
             plan,
             config,
             mut read_topology,
+            read_stripe_caches,
             pick_detailed,
             cgroups,
             md,
@@ -166,6 +172,7 @@ impl LiveSource {
             no_origins: None,
             topology,
             read_topology,
+            read_stripe_caches,
             pick_detailed,
             uevents,
             started: Instant::now(),

@@ -28,6 +28,7 @@ pub(super) fn snapshot(source: &mut LiveSource) -> anyhow::Result<Snapshot> {
         rows,
         processes,
         origins: origins(source)?,
+        stripe_caches: (source.read_stripe_caches)(&source.topology),
         lost: lost(source)?,
         unknown,
     })
