@@ -69,6 +69,11 @@ pub fn findings(device: &DeviceFigures) -> Vec<Finding> {
     .into_iter()
     .flatten()
     .collect();
+    // A component's are its array's, and told there.
+    if device.origin.is_some() {
+        let fills = write_fills(device);
+        found.retain(|finding| Some(finding) != fills.as_ref());
+    }
     found.sort_by_key(|finding| Reverse(finding.weight));
     if found.is_empty() {
         found.push(Finding::new(Weight::Fine, fine(device)));
@@ -145,7 +150,7 @@ fn write_fills(device: &DeviceFigures) -> Option<Finding> {
 /// read cannot be told from one to write.
 fn fault_reads(device: &DeviceFigures) -> Option<Finding> {
     let fills = device.fills.filter(|fills| fills.fault_bytes != 0)?;
-    (device.write.requests != 0).then(|| {
+    (device.write.requests != 0 && device.origin.is_none()).then(|| {
         Finding::new(
             Weight::Hint,
             format!(
