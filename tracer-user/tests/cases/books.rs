@@ -109,9 +109,9 @@ fn m1_books_are_counted_apart() {
     assert!(!said.iter().any(|finding| finding.text.contains("books")));
 }
 
-/// A bitmap write is told by where it begins: newer md writes more than the
-/// bitmap's own length where a member has an `io_opt` (`__write_sb_page`,
-/// drivers/md/md-bitmap.c).
+/// A bitmap write is told by where it begins: where a member has an `io_opt` some
+/// kernels write whole units of it, beyond the bitmap's own length
+/// (`__write_sb_page`, drivers/md/md-bitmap.c; later ones end with the bitmap).
 #[test]
 fn m2_a_bitmap_written_in_units_of_io_opt() {
     let case = Case::play("m2");
