@@ -137,13 +137,21 @@ fn write_fills(device: &DeviceFigures) -> Option<Finding> {
     Some(Finding::new(
         Weight::Cost,
         format!(
-            "{} ({}) made by write calls: whoever writes through the page cache writes less than a \
-             page at a time, and the rest of the page is read first. Write whole blocks of 4 KiB \
-             (`dd bs=1M`); `--by process` shows who",
+            "{} ({}; normal: 0) made by write calls: somebody writes less than a page at a time \
+             through the page cache, and the rest of each page is read first. Write whole blocks of \
+             4 KiB (`dd bs=1M`); `--by process` shows who",
             counted(fills.write_fill_requests, "read"),
             size(fills.write_fill_bytes),
         ),
     ))
+}
+
+fn misaligned_reads(device: &DeviceFigures) -> Option<Finding> {
+    (device.read.physical.misaligned != 0).then(|| {
+        let mut text = how_many(&device.read, "read", device);
+        text.push_str(": the drive reads more than was asked for, which costs little");
+        Finding::new(Weight::Hint, text)
+    })
 }
 
 /// A page of a mapped file is read before a program can write to it; a fault to
@@ -161,14 +169,6 @@ fn fault_reads(device: &DeviceFigures) -> Option<Finding> {
                 size(fills.fault_bytes),
             ),
         )
-    })
-}
-
-fn misaligned_reads(device: &DeviceFigures) -> Option<Finding> {
-    (device.read.physical.misaligned != 0).then(|| {
-        let mut text = how_many(&device.read, "read", device);
-        text.push_str(": the drive reads more than was asked for, which costs little");
-        Finding::new(Weight::Hint, text)
     })
 }
 

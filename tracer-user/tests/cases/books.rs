@@ -224,7 +224,7 @@ fn the_greater_part_of_the_reads_is_told() {
         });
         explain::sentence(&figures).text
     };
-    assert!(told(9, 2).starts_with("9 reads (36 KiB) made by write calls"));
-    assert!(told(9, 0).starts_with("9 reads (36 KiB) made by write calls"));
+    assert!(told(9, 2).starts_with("9 reads (36 KiB; normal: 0) made by write calls"));
+    assert!(told(9, 0).starts_with("9 reads (36 KiB; normal: 0) made by write calls"));
     assert!(told(7, 2).starts_with("32 KiB read because writes did not fill"));
 }

@@ -91,7 +91,7 @@ fn s11_small_writes_read_first() {
     assert!(
         finding
             .text
-            .starts_with("2 reads (8 KiB) made by write calls")
+            .starts_with("2 reads (8 KiB; normal: 0) made by write calls")
     );
     assert!(finding.text.contains("Write whole blocks of 4 KiB"));
 

@@ -43,7 +43,7 @@ fn small_writes_fill_pages(rig: &Rig) -> Option<()> {
     assert_eq!(raid["user_write_bytes"], 2 * bytes, "{raid}");
     for sentence in [
         "of the reads: 4004 KiB out of write calls",
-        "1,001 reads (4004 KiB) made by write calls",
+        "1,001 reads (4004 KiB; normal: 0) made by write calls",
         "Write whole blocks of 4 KiB (`dd bs=1M`)",
     ] {
         // Once: of the array, not of its members again.
