@@ -22,6 +22,12 @@ use tracer_ebpf::{
     classify::Physical,
 };
 
+#[path = "cases/books.rs"]
+mod books;
+#[path = "cases/page_cache.rs"]
+mod page_cache;
+#[path = "cases/raid.rs"]
+mod raid;
 #[path = "support/tree.rs"]
 mod tree;
 

@@ -11,6 +11,8 @@ use std::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+#[path = "cases_printed/raid.rs"]
+mod raid;
 #[path = "support/tree.rs"]
 mod tree;
 

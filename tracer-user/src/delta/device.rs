@@ -27,7 +27,7 @@ use crate::{
         device::{Device, Geometry, Kind, Topology},
         start::StartCheck,
     },
-    units::DevId,
+    units::{Bytes, DevId},
 };
 
 /// One device in one interval.
@@ -52,6 +52,10 @@ pub struct DeviceFigures {
     pub geometry: Geometry,
     /// Of a partition: its start against each boundary of its disk.
     pub starts: Vec<StartCheck>,
+    /// In which the page cache reads and writes the device itself, less than
+    /// 4096 where its length is no multiple of that; `None` where that is not
+    /// known.
+    pub page_cache_block: Option<Bytes>,
     pub notes: Vec<String>,
     /// Steps below the topmost device above it.
     pub depth: usize,
@@ -308,6 +312,7 @@ impl<'a> About<'a> {
                 .device
                 .map(|device| device.start_checks.clone())
                 .unwrap_or_default(),
+            page_cache_block: self.device.and_then(Device::page_cache_block),
             notes: self
                 .device
                 .map(|device| device.notes.clone())

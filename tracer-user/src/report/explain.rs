@@ -58,14 +58,22 @@ pub fn findings(device: &DeviceFigures) -> Vec<Finding> {
     let mut found: Vec<Finding> = [
         misaligned_writes(device),
         raid::prereads(device),
+        write_fills(device),
         partial_stripes(device),
         crossing_chunks(device),
         misaligned_reads(device),
+        fault_reads(device),
+        raid::own_writes(device),
         not_classified(device),
     ]
     .into_iter()
     .flatten()
     .collect();
+    // A component's are its array's, and told there.
+    if device.origin.is_some() {
+        let fills = write_fills(device);
+        found.retain(|finding| Some(finding) != fills.as_ref());
+    }
     found.sort_by_key(|finding| Reverse(finding.weight));
     if found.is_empty() {
         found.push(Finding::new(Weight::Fine, fine(device)));
@@ -76,6 +84,12 @@ pub fn findings(device: &DeviceFigures) -> Vec<Finding> {
 /// The weightiest finding.
 #[must_use]
 pub fn sentence(device: &DeviceFigures) -> Finding {
+    // Both are reads that writes made: the more of them are told.
+    if raid::fewer_than_fills(device)
+        && let Some(fills) = write_fills(device)
+    {
+        return fills;
+    }
     findings(device)
         .into_iter()
         .next()
@@ -116,11 +130,45 @@ fn misaligned_writes(device: &DeviceFigures) -> Option<Finding> {
     Some(Finding::new(Weight::Cost, text))
 }
 
+/// A buffered write of less than a page-cache block makes the kernel read the
+/// block first.
+fn write_fills(device: &DeviceFigures) -> Option<Finding> {
+    let fills = device.fills.filter(|fills| fills.write_fill_bytes != 0)?;
+    Some(Finding::new(
+        Weight::Cost,
+        format!(
+            "{} ({}; normal: 0) made by write calls: somebody writes less than a page at a time \
+             through the page cache, and the rest of each page is read first. Write whole blocks of \
+             4 KiB (`dd bs=1M`); `--by process` shows who",
+            counted(fills.write_fill_requests, "read"),
+            size(fills.write_fill_bytes),
+        ),
+    ))
+}
+
 fn misaligned_reads(device: &DeviceFigures) -> Option<Finding> {
     (device.read.physical.misaligned != 0).then(|| {
         let mut text = how_many(&device.read, "read", device);
         text.push_str(": the drive reads more than was asked for, which costs little");
         Finding::new(Weight::Hint, text)
+    })
+}
+
+/// A page of a mapped file is read before a program can write to it; a fault to
+/// read cannot be told from one to write.
+fn fault_reads(device: &DeviceFigures) -> Option<Finding> {
+    let fills = device.fills.filter(|fills| fills.fault_bytes != 0)?;
+    (device.write.requests != 0 && device.origin.is_none()).then(|| {
+        Finding::new(
+            Weight::Hint,
+            format!(
+                "{} ({}) made by page faults of programs that have it mapped: where they overwrite \
+                 whole pages, write calls of whole blocks of 4 KiB read nothing; `--by process` \
+                 shows who",
+                counted(fills.fault_requests, "read"),
+                size(fills.fault_bytes),
+            ),
+        )
     })
 }
 
@@ -156,6 +204,14 @@ fn why(device: &DeviceFigures) -> String {
             through.partition
         );
     }
+    if physical.off_grid == 0
+        && let Some(block) = small_cache_block(device)
+    {
+        return format!(
+            "All are shorter than a block: the page cache keeps it in blocks of {block} bytes, \
+             because its length is no multiple of 4096. Make it one, or put a file system on it"
+        );
+    }
     if physical.off_grid == 0 {
         return "All are shorter than a block: the writer should write whole blocks".to_owned();
     }
@@ -165,6 +221,13 @@ fn why(device: &DeviceFigures) -> String {
         count(physical.off_grid),
         count(physical.sub_block)
     )
+}
+
+/// The page cache's block, where it is less than the physical one because of
+/// an odd length.
+fn small_cache_block(device: &DeviceFigures) -> Option<u64> {
+    let block = device.page_cache_block?.0;
+    (block < device.geometry.physical_block?.0.min(4096)).then_some(block)
 }
 
 fn wrong_start(device: &DeviceFigures) -> Option<String> {

@@ -19,10 +19,13 @@ pub(super) fn lines(device: &DeviceFigures, width: usize) -> Vec<String> {
     if let Some(origin) = &device.origin {
         lines.extend(component(origin, width));
     }
-    if let Some(fills) = device.fills.filter(|fills| fills.write_fill_bytes != 0) {
+    if let Some(fills) = device.fills {
         lines.extend(filled(
             "of the reads",
-            &[("out of write calls", fills.write_fill_bytes)],
+            &[
+                ("out of write calls", fills.write_fill_bytes),
+                ("out of page faults", fills.fault_bytes),
+            ],
             width,
         ));
     }

@@ -6,7 +6,10 @@
 use std::collections::BTreeMap;
 
 use super::{geometry_override::Override, start::StartCheck};
-use crate::units::{Bytes, DevId, Sectors};
+use crate::units::{Bytes, DevId, SECTOR_BYTES, Sectors};
+
+/// A page of the page cache.
+pub(super) const PAGE_BYTES: u64 = 4096;
 
 /// All block devices of one moment, partitions among them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -207,6 +210,20 @@ impl Device {
     #[must_use]
     pub fn sysfs_name(&self) -> String {
         self.name.replace('/', "!")
+    }
+
+    /// The block in which the page cache reads and writes the device itself:
+    /// the largest power of two up to a page that divides its length, at least
+    /// a logical block (block/bdev.c, `set_init_blocksize`). A file system sets
+    /// its own. `None` where the length is not known.
+    #[must_use]
+    pub fn page_cache_block(&self) -> Option<Bytes> {
+        let bytes = self.size?.bytes().0;
+        let logical = self.geometry.logical_block.map_or(SECTOR_BYTES, |b| b.0);
+        let divides = 1u64
+            .checked_shl(bytes.trailing_zeros())
+            .unwrap_or(PAGE_BYTES);
+        Some(Bytes(divides.min(PAGE_BYTES).max(logical)))
     }
 }
 

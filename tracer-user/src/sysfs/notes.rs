@@ -5,13 +5,13 @@
 
 use super::{
     derive::may_hide_4096,
-    device::{AlignmentOffset, Device, MdArray},
+    device::{AlignmentOffset, Device, MdArray, MdComponent, PAGE_BYTES},
     start::{Against, StartCheck},
 };
-use crate::units::{Bytes, Sectors};
-
-/// The page-cache block that a device of whole 4096-byte blocks gets.
-const PAGE_CACHE_BLOCK: u64 = 4096;
+use crate::{
+    raid::{ArraySector, ParityLevel, Raid456, Slot},
+    units::{Bytes, SECTOR_BYTES, Sectors},
+};
 
 /// Physical blocks of drives; what is larger is another kind of hint.
 const LARGEST_DRIVE_BLOCK: u64 = 4096;
@@ -21,7 +21,6 @@ pub(super) fn notes(device: &Device, members: &[&Device]) -> Vec<String> {
     let mut notes = Vec::new();
     if device.partition.is_some() {
         notes.extend(start_note(&device.start_checks));
-        notes.extend(length_note(device));
     } else {
         notes.extend(old_report_note(device));
         notes.extend(large_block_note(device, members));
@@ -30,7 +29,9 @@ pub(super) fn notes(device: &Device, members: &[&Device]) -> Vec<String> {
         notes.extend(io_opt_note(device, members));
         notes.extend(device.md.as_ref().and_then(|md| array_note(device, md)));
         notes.extend(unlike_members_note(device, members));
+        notes.extend(device.md.as_ref().and_then(parity_note));
     }
+    notes.extend(length_note(device));
     notes
 }
 
@@ -107,13 +108,13 @@ fn mib(start: Sectors) -> String {
 
 fn length_note(device: &Device) -> Option<String> {
     let size = device.size?;
-    let rest = size.bytes().0 % PAGE_CACHE_BLOCK;
-    (rest != 0).then(|| {
+    let block = device.page_cache_block()?.0;
+    (block < PAGE_BYTES).then(|| {
         format!(
-            "is {} sectors long, no multiple of {PAGE_CACHE_BLOCK} bytes ({rest} left over): \
-             without a file system on it, buffered writes go out in blocks smaller than \
-             {PAGE_CACHE_BLOCK}",
-            size.0
+            "is {} sectors long, no multiple of {PAGE_BYTES} bytes ({} left over): without a file \
+             system on it, buffered and mapped IO goes in blocks of {block} bytes, not {PAGE_BYTES}",
+            size.0,
+            size.bytes().0 % PAGE_BYTES
         )
     })
 }
@@ -177,10 +178,10 @@ fn inconsistent_note(device: &Device) -> Option<String> {
 /// one made of it is no better.
 fn io_opt_note(device: &Device, members: &[&Device]) -> Option<String> {
     let io_opt = device.limits.io_opt?;
-    let rest = io_opt.0 % PAGE_CACHE_BLOCK;
+    let rest = io_opt.0 % PAGE_BYTES;
     (rest != 0 && members.is_empty()).then(|| {
         format!(
-            "optimal_io_size {} is no multiple of {PAGE_CACHE_BLOCK} ({rest} left over): not a \
+            "optimal_io_size {} is no multiple of {PAGE_BYTES} ({rest} left over): not a \
              stripe, to be ignored",
             io_opt.0
         )
@@ -203,6 +204,44 @@ fn array_note(device: &Device, md: &MdArray) -> Option<String> {
         ),
         _ => None,
     }
+}
+
+/// An array that keeps parity on one member throughout, as raid4 does, and what
+/// was grown out of a raid0 or a raid5 and left so.
+fn parity_note(md: &MdArray) -> Option<String> {
+    let (p, q) = fixed_parity(md)?;
+    let name = |slot: Slot| {
+        let holds = |part: &&MdComponent| part.slot == Some(slot.0);
+        let part = md.components.iter().find(holds);
+        part.map_or_else(|| format!("slot {}", slot.0), |part| part.name.clone())
+    };
+    let places = match (p.map(name), q.map(name)) {
+        (Some(p), Some(q)) => format!("parity on {p} and {q}"),
+        (Some(p), None) => format!("parity on {p}"),
+        (None, Some(q)) => format!("Q parity on {q}"),
+        (None, None) => return None,
+    };
+    Some(format!(
+        "keeps all its {places}: every write to the array writes there too, and that sets the pace"
+    ))
+}
+
+/// The members that hold the P and the Q of every stripe.
+fn fixed_parity(md: &MdArray) -> Option<(Option<Slot>, Option<Slot>)> {
+    let level = ParityLevel::from_md(&md.level).filter(|_| !md.reshaping)?;
+    let (disks, chunk) = (md.raid_disks?, md.chunk?);
+    let chunk = Sectors(chunk.0 / SECTOR_BYTES);
+    let array = Raid456::new(level, md.layout?, disks, chunk).ok()?;
+    let first_of = |chunk_number| array.locate(ArraySector(chunk_number * chunk.0));
+    let first = first_of(0);
+    // After as many stripes as there are members every layout begins again.
+    let data_disks = u64::from(array.shape().data_disks());
+    let mut stripes = (1..u64::from(disks)).map(|stripe| first_of(stripe * data_disks));
+    let (p, q) = stripes.try_fold((Some(first.p), first.q), |(p, q), next| {
+        let kept = (p.filter(|p| *p == next.p), q.filter(|q| Some(*q) == next.q));
+        (kept != (None, None)).then_some(kept)
+    })?;
+    Some((p, q))
 }
 
 fn unlike_members_note(device: &Device, members: &[&Device]) -> Option<String> {

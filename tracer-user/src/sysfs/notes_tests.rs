@@ -137,3 +137,49 @@ fn inconsistent_is_told_with_the_real_offset() {
     let [note] = notes(unknown, "dm-0").try_into().unwrap();
     assert!(note.contains("--geometry dm-0=alignment:BYTES"), "{note}");
 }
+
+#[test]
+fn parity_that_stays_on_a_member() {
+    let of = |level: &str, disks: u32, layout: u32| {
+        let members: String = (0..disks)
+            .map(|slot| format!("\nmd0/md/dev-sd{slot}/slot = {slot}"))
+            .collect();
+        let tree = format!(
+            "{ARRAY}\nmd0/md/level = {level}\nmd0/md/raid_disks = {disks}
+             md0/md/layout = {layout}{members}"
+        );
+        let told = notes(&tree, "md0");
+        told.iter().find_map(|note| {
+            Some(
+                note.strip_prefix("keeps all its ")?
+                    .split(':')
+                    .next()?
+                    .to_owned(),
+            )
+        })
+    };
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(of("raid4", 3, 0), some("parity on sd2"));
+    assert_eq!(of("raid4", 2, 0), some("parity on sd1"));
+    // Left-symmetric, parity first, parity last.
+    assert_eq!(of("raid5", 4, 2), None);
+    assert_eq!(of("raid5", 4, 4), some("parity on sd0"));
+    assert_eq!(of("raid5", 4, 5), some("parity on sd3"));
+    // The same, and what is left of a raid5 that was grown: Q on a disk of its own.
+    assert_eq!(of("raid6", 5, 2), None);
+    assert_eq!(of("raid6", 5, 5), some("parity on sd3 and sd4"));
+    assert_eq!(of("raid6", 5, 18), some("Q parity on sd4"));
+}
+
+#[test]
+fn the_page_cache_block_is_told_where_it_is_small() {
+    let sectors = |sectors: u64| notes(&disk(&format!("sda/size = {sectors}")), "sda");
+    assert_eq!(sectors(1_953_525_168), NONE);
+    for (odd, block) in [(1u64, 512), (2, 1024), (4, 2048), (6, 1024)] {
+        let [note] = sectors(1_953_525_160 + odd).try_into().unwrap();
+        assert!(
+            note.ends_with(&format!("in blocks of {block} bytes, not 4096")),
+            "{note}"
+        );
+    }
+}

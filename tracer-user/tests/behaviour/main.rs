@@ -27,6 +27,7 @@ mod bad_input;
 mod case;
 mod disks;
 mod endings;
+mod fills;
 mod follow;
 mod harness;
 mod mapped;

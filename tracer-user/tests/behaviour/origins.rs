@@ -3,6 +3,7 @@
 //! of all reasons against the members' own books.
 
 mod books;
+mod buffered;
 mod estimate;
 mod messages;
 mod model;

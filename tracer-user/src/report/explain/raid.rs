@@ -73,7 +73,8 @@ fn full_cache(device: &DeviceFigures, raid: &RaidFigures) -> Option<String> {
 }
 
 fn nothing_read(raid: &RaidFigures) -> Option<Finding> {
-    let full = raid.ratios.rows?.full;
+    let filled = raid.fills.is_some_and(|fills| fills.write_fill_bytes != 0);
+    let full = raid.ratios.rows.filter(|_| !filled)?.full;
     Some(Finding::new(
         Weight::Fine,
         format!(
@@ -83,6 +84,35 @@ fn nothing_read(raid: &RaidFigures) -> Option<Finding> {
             percent(Some(full)),
         ),
     ))
+}
+
+/// Whether the pre-reads of an array whose writes are all aligned are less than
+/// what write calls had to read before.
+pub(super) fn fewer_than_fills(device: &DeviceFigures) -> bool {
+    let filled = device.fills.map_or(0, |fills| fills.write_fill_bytes);
+    let misaligned = device.write.physical.misaligned != 0;
+    let raid = device.raid.as_ref();
+    raid.is_some_and(|raid| !misaligned && raid.preread.sum() < filled)
+}
+
+/// Books that md kept, where that took more writes than the array was asked
+/// for.
+pub(super) fn own_writes(device: &DeviceFigures) -> Option<Finding> {
+    let raid = device.raid.as_ref()?;
+    let asked = device.write.requests;
+    (asked != 0 && raid.metadata_writes > asked).then(|| {
+        Finding::new(
+            Weight::Hint,
+            format!(
+                "{} of md's own books ({}) for {} to it: superblock and bitmap, on every member. A \
+                 larger bitmap chunk makes them fewer, and none (`mdadm --grow --bitmap=none`) \
+                 means a whole resync after a crash",
+                counted(raid.metadata_writes, "write"),
+                size(raid.metadata_write_bytes),
+                counted(asked, "write"),
+            ),
+        )
+    })
 }
 
 /// Writes of a component that do not cover whole blocks, where all of them are

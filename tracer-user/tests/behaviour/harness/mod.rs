@@ -11,6 +11,7 @@ pub(crate) mod hidden;
 pub(crate) mod ioctl;
 pub(crate) mod lab;
 pub(crate) mod loopdev;
+pub(crate) mod mapping;
 pub(crate) mod md;
 pub(crate) mod partition;
 pub(crate) mod process;

@@ -1,9 +1,7 @@
 //! Sums and books: everything that reached a member has a reason, whatever ran
 //! at the same time; and md's own writes are those that a block trace shows.
 
-use std::{fs::OpenOptions, os::unix::fs::FileExt as _};
-
-use super::{KIB, MIB, needs, rig::Rig};
+use super::{MIB, needs, rig::Rig};
 use crate::harness::{
     blktrace::Blktrace,
     direct::Direct,
@@ -115,39 +113,4 @@ fn queued_writes(lines: &str) -> Vec<(u64, u64)> {
         (write && bytes != 0).then(|| (sector.parse().expect("a sector"), bytes))
     };
     lines.lines().filter_map(of).collect()
-}
-
-/// `dd` without `bs=`: a page is read for every eight writes of 512 bytes, and
-/// none for writes of a page.
-#[test]
-#[ignore = "needs md and scsi_debug: run in a guest"]
-fn small_buffered_writes_fill_pages() {
-    let Some(lab) = Lab::open("small_buffered_writes_fill_pages", &needs()) else {
-        return;
-    };
-    let rig = Rig::new(&lab, "6", "64", 5, &["--bitmap=none"]);
-    let device = rig.device();
-    for attach in Attach::TELLING {
-        for (start, len, count, fills) in [(0, 512, 8001, 1001), (8 * MIB, 4096, 1001, 0)] {
-            rig.drop_caches();
-            let Some(raid) = rig.measured(attach, || {
-                let node = OpenOptions::new().write(true).open(device.node());
-                let node = node.expect("the array");
-                let bytes = vec![0x5a; len];
-                for index in 0..count {
-                    let at = start + index * len as u64;
-                    node.write_all_at(&bytes, at).expect("a write");
-                }
-                node.sync_all().expect("a sync");
-            }) else {
-                return;
-            };
-            assert_eq!(
-                raid["write_fill_bytes"],
-                fills * 4 * KIB,
-                "{attach:?}: {raid}"
-            );
-            assert_eq!(raid["fault_read_bytes"], 0, "{raid}");
-        }
-    }
 }

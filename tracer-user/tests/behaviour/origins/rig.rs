@@ -84,11 +84,6 @@ impl Rig {
         self.device().write("md/sync_action", "check");
     }
 
-    /// The page cache forgets every block.
-    pub(super) fn drop_caches(&self) {
-        std::fs::write("/proc/sys/vm/drop_caches", "1").expect("drop_caches");
-    }
-
     /// The first member fails, for good.
     pub(super) fn fail_first(&self) {
         let node = self.device().node_text();
