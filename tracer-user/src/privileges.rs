@@ -31,6 +31,9 @@ pub enum Need {
     PerfEvents,
     /// To make maps where they count against `RLIMIT_MEMLOCK`.
     LockedMemory,
+    /// To read the tables of mapped devices: every ioctl of device-mapper's
+    /// asks for `CAP_SYS_ADMIN`, and its node is root's.
+    MappedDevices,
     /// To read the files that the user named, where the user is root: without
     /// this capability root may not look into the directories of others.
     NamedFiles,
@@ -38,13 +41,14 @@ pub enum Need {
 
 impl Need {
     /// Everything that may be needed in a run.
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Maps,
         Self::Programs,
         Self::Symbols,
         Self::PerfEvents,
         Self::KernelFiles,
         Self::LockedMemory,
+        Self::MappedDevices,
         Self::NamedFiles,
     ];
 
@@ -65,6 +69,9 @@ impl Need {
             // /sys/kernel/btf and /proc/kallsyms are everybody's to read.
             Self::Symbols => held(&[Capability::CAP_SYSLOG]),
             Self::PerfEvents => held(&[Capability::CAP_SYS_ADMIN]),
+            Self::MappedDevices => {
+                held(&[Capability::CAP_SYS_ADMIN, Capability::CAP_DAC_READ_SEARCH])
+            }
             Self::LockedMemory => held(&[Capability::CAP_SYS_RESOURCE]),
         }
     }
@@ -111,13 +118,6 @@ pub fn keep_needed() -> Result<(), PrivilegesError> {
 pub fn started() {
     // Kept where it cannot be given up: nothing raises it any more.
     let _ = caps::drop(None, CapSet::Permitted, Capability::CAP_SYS_RESOURCE);
-    let permitted = caps::read(None, CapSet::Permitted).unwrap_or_default();
-    if !Need::Programs
-        .of(&permitted)
-        .contains(&Capability::CAP_SYS_ADMIN)
-    {
-        let _ = caps::drop(None, CapSet::Permitted, Capability::CAP_SYS_ADMIN);
-    }
 }
 
 /// Capabilities raised until this is dropped; then they are what they were.
