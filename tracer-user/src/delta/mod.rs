@@ -8,6 +8,7 @@ mod device;
 mod histogram;
 mod known;
 mod latency;
+mod layers;
 mod meter;
 mod op;
 mod origin;

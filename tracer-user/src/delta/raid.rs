@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     raid::{ParityLevel, Redundancy},
-    sysfs::device::Device,
+    sysfs::{chain::Layer, device::Device},
 };
 
 /// Of one array over one interval.
@@ -47,6 +47,9 @@ pub struct RaidFigures {
     pub ratios: Ratios,
     /// Of raid4/5/6: what in the writes made md read first.
     pub causes: Option<Causes>,
+    /// The layers above through which most is written to it, where these begin
+    /// inside a stripe, from the lowest up.
+    pub shifted_by: Vec<Layer>,
 }
 
 /// Bytes read because a write did not fill its row.
@@ -165,6 +168,19 @@ pub(super) fn has_parity(device: &Device) -> bool {
 }
 
 impl RaidFigures {
+    /// The layers to blame for the pre-reads: where most are of writes that
+    /// start or end inside a stripe, and layers shift those.
+    #[must_use]
+    pub fn shifts(&self) -> &[Layer] {
+        let main = self.causes.and_then(|causes| causes.main());
+        match main {
+            Some((MainCause::StartsInsideStripe | MainCause::EndsInsideStripe, _)) => {
+                &self.shifted_by
+            }
+            _ => &[],
+        }
+    }
+
     /// Of the array `device`, whose own row read and wrote this.
     pub(super) fn new(
         device: &Device,
@@ -217,6 +233,7 @@ impl RaidFigures {
                 full_rows: rows.and_then(|rows| ratio(rows.full, rows.full + rows.rmw + rows.rcw)),
             },
             causes: parity.then(|| Causes::new(counts, splits != 0)),
+            shifted_by: Vec::new(),
         })
     }
 

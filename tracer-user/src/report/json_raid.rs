@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::json_chain::Layer;
 use crate::delta::{Causes, MainCause, Preread, RaidFigures, Rows};
 
 /// What an array made of what was asked of it.
@@ -54,16 +55,19 @@ pub(super) struct Raid<'a> {
     /// Share of the rows that writes filled.
     full_row_share: Option<f64>,
     /// null: no level with parity.
-    cause: Option<Cause>,
+    cause: Option<Cause<'a>>,
 }
 
 /// Why there were pre-reads.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Cause {
+struct Cause<'a> {
     /// The cause of the most bytes. null: there were no pre-reads.
     main: Option<MainCause>,
     /// Pre-read bytes by cause.
     bytes: Causes,
+    /// The layers above the array that begin inside a stripe, from the lowest
+    /// up, where that is the main cause; empty: it is not, or none does.
+    layers: Vec<Layer<'a>>,
 }
 
 impl<'a> From<&'a RaidFigures> for Raid<'a> {
@@ -99,6 +103,7 @@ impl<'a> From<&'a RaidFigures> for Raid<'a> {
             cause: raid.causes.map(|causes| Cause {
                 main: causes.main().map(|(main, _)| main),
                 bytes: causes,
+                layers: raid.shifts().iter().map(Layer::from).collect(),
             }),
         }
     }

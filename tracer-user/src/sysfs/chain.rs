@@ -85,13 +85,15 @@ impl Chain {
         Some(self.top()?.place.as_ref().ok()?.phase)
     }
 
-    /// The layer that brings the offset of the device: the lowest that adds to
-    /// it. `None` where it has none.
+    /// The layers that bring the offset of the device, each what it adds; none
+    /// where it has no offset.
     #[must_use]
-    pub fn brought_by(&self) -> Option<&Layer> {
-        let offset = self.top()?.place.as_ref().ok()?.offset;
-        let mut layers = self.layers.iter();
-        layers.find(|layer| offset.0 != 0 && layer.shifts())
+    pub fn brought_by(&self) -> Vec<&Layer> {
+        let place = self.top().and_then(|top| top.place.as_ref().ok());
+        if place.is_none_or(|place| place.offset.0 == 0) {
+            return Vec::new();
+        }
+        self.layers.iter().filter(|layer| layer.shifts()).collect()
     }
 }
 
@@ -120,7 +122,7 @@ struct Parts {
 impl Topology {
     /// The chain of a device that has no chunks of its own; `None` where
     /// nothing below has any. What it lies on must be derived.
-    pub(super) fn chain(&self, device: &Device) -> Option<Chain> {
+    pub(crate) fn chain(&self, device: &Device) -> Option<Chain> {
         if self.own_grid(device).is_some() {
             return None;
         }

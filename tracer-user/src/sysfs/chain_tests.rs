@@ -120,11 +120,12 @@ fn a_volume_and_encryption_in_it() {
         names,
         [("dm-0", "linear", "md127"), ("dm-1", "crypt", "dm-0")]
     );
-    assert_eq!(luks.brought_by().unwrap().device, "dm-0");
+    let brought: Vec<_> = luks.brought_by().iter().map(|by| &by.device).collect();
+    assert_eq!(brought, ["dm-0", "dm-1"]);
     // 64 KiB on it is a boundary again: nothing is brought.
     let on_loop = chain(&all, "loop0");
     assert_eq!(kib(on_loop), (64, 64, 0, 0));
-    assert_eq!(on_loop.brought_by(), None);
+    assert_eq!(on_loop.brought_by(), Vec::<&Layer>::new());
     let phases: Vec<_> = ["dm-0", "dm-1", "loop0", "md127"]
         .map(|name| by_name(&all, name).geometry.phase.map(|p| p.0 / KIB))
         .into();
@@ -250,7 +251,7 @@ proptest! {
         prop_assert_eq!(place.offset.0, sum % width);
         prop_assert_eq!((sum + place.phase.0) % width, 0);
         prop_assert_eq!((sum - place.start.0 + place.next_start.0) % width, 0);
-        prop_assert_eq!(top.brought_by().is_some(), place.offset.0 != 0);
+        prop_assert_eq!(!top.brought_by().is_empty(), place.offset.0 != 0);
         prop_assert!(place.start.0 < MIB << 40);
     }
 }

@@ -6,6 +6,7 @@ use super::{Finding, Weight};
 use crate::{
     delta::{DeviceFigures, MainCause, RaidFigures},
     report::format::{counted, percent, size},
+    sysfs::chain::Layer,
 };
 
 /// The pre-reads of an array, compared with what is normal, and their cause.
@@ -98,12 +99,17 @@ fn why(device: &DeviceFigures, main: MainCause) -> String {
              one after another, or use a smaller chunk"
         ),
         MainCause::StartsInsideStripe => format!(
-            "writes that are long enough start inside a stripe: move what lies on the array to a \
-             multiple of {stripe}, and write in multiples of that"
+            "writes that are long enough start inside a stripe: {}, and write in multiples of that",
+            move_to_a_stripe(device, &stripe)
         ),
-        MainCause::EndsInsideStripe => {
-            format!("writes start at a stripe and end inside one: make them multiples of {stripe}")
-        }
+        MainCause::EndsInsideStripe => match shift(device) {
+            Some(shift) => {
+                format!("writes end inside a stripe: {shift}, and write in multiples of that")
+            }
+            None => format!(
+                "writes start at a stripe and end inside one: make them multiples of {stripe}"
+            ),
+        },
         MainCause::SplitByMd => format!(
             "md cuts longer writes in two inside a stripe: write at most as many times {stripe} as \
              queue/max_sectors_kb holds"
@@ -118,3 +124,54 @@ fn why(device: &DeviceFigures, main: MainCause) -> String {
         MainCause::NotTold => "of writes that could not be found any more".to_owned(),
     }
 }
+
+fn move_to_a_stripe(device: &DeviceFigures, stripe: &str) -> String {
+    shift(device)
+        .unwrap_or_else(|| format!("move what lies on the array to a multiple of {stripe}"))
+}
+
+/// The layers that begin inside a stripe, and where they should begin.
+fn shift(device: &DeviceFigures) -> Option<String> {
+    let stripe = device.geometry.stripe?.0;
+    let (lowest, more) = device.raid.as_ref()?.shifts().split_first()?;
+    let own = |layer: &Layer| layer.place.as_ref().ok().map(|place| place.own_offset.0);
+    let mut text = format!(
+        "{} begins {} into a stripe of {}",
+        named(&lowest.device, lowest.dm_name.as_deref()),
+        size(own(lowest)?),
+        named(&device.name, device.dm_name.as_deref()),
+    );
+    for layer in more {
+        text.push_str(&format!(
+            ", {} another {} in",
+            named(&layer.device, layer.dm_name.as_deref()),
+            size(own(layer)?)
+        ));
+    }
+    let whose = if more.is_empty() {
+        "its start"
+    } else {
+        "each start"
+    };
+    text.push_str(&format!(": move {whose} to a multiple of {}", size(stripe)));
+    if lowest
+        .dm_uuid
+        .as_ref()
+        .is_some_and(|uuid| uuid.starts_with("LVM-"))
+    {
+        text.push_str(&format!(
+            " (LVM: `pvcreate --dataalignment {}k`, extents a multiple of it)",
+            stripe >> 10
+        ));
+    }
+    Some(text)
+}
+
+/// `vg-data (dm-0)`.
+fn named(device: &str, dm_name: Option<&str>) -> String {
+    dm_name.map_or_else(|| device.to_owned(), |name| format!("{name} ({device})"))
+}
+
+#[cfg(test)]
+#[path = "raid_tests.rs"]
+mod tests;
