@@ -25,6 +25,7 @@ use crate::{
     dm::Target,
     snapshot::{RowKey, Snapshot, Unknown},
     sysfs::{
+        carried::Carried,
         chain::Chain,
         device::{Device, Geometry, Kind, Topology},
         start::StartCheck,
@@ -54,6 +55,8 @@ pub struct DeviceFigures {
     pub geometry: Geometry,
     /// Where it lies on the stripes of an array below it.
     pub chain: Option<Chain>,
+    /// The chunks of arrays above that lie on it.
+    pub carries: Vec<Carried>,
     /// Of a partition: its start against each boundary of its disk.
     pub starts: Vec<StartCheck>,
     pub notes: Vec<String>,
@@ -297,6 +300,10 @@ impl<'a> About<'a> {
             members: self.members,
             geometry,
             chain: self.device.and_then(|device| device.chain.clone()),
+            carries: self
+                .device
+                .map(|device| device.carries.clone())
+                .unwrap_or_default(),
             starts: self
                 .device
                 .map(|device| device.start_checks.clone())

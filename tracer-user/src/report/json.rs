@@ -9,7 +9,11 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Report, json_chain::Chain, json_raid::Raid};
+use super::{
+    Report,
+    json_chain::{Carried, Chain},
+    json_raid::Raid,
+};
 use crate::{
     delta::{
         Boundary, DeviceFigures, Fills, Flush, Histograms, Interval, Op, OriginFigures, Other,
@@ -74,6 +78,8 @@ struct Device<'a> {
     /// Where it lies on the stripes, or chunks, of an array below it. null:
     /// there is none, or it has stripes of its own.
     chain: Option<Chain<'a>>,
+    /// The chunks of arrays above that lie on it.
+    carries: Vec<Carried<'a>>,
     /// Of a partition: its start against each boundary of its disk.
     start: Option<Vec<Start>>,
     notes: &'a [String],
@@ -244,6 +250,7 @@ impl<'a> From<&'a DeviceFigures> for Device<'a> {
             members: &figures.members,
             geometry: GeometryBytes::from(figures.geometry),
             chain: figures.chain.as_ref().map(Chain::from),
+            carries: figures.carries.iter().map(Carried::from).collect(),
             start: (figures.kind == Some(Kind::Partition))
                 .then(|| figures.starts.iter().map(Start::from).collect()),
             notes: &figures.notes,

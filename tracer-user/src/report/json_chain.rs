@@ -1,12 +1,12 @@
 //! The keys of a device's chain in the JSON output: where each layer lies on
-//! the stripes of the array below it.
+//! the stripes of the array below it, and the chunks of arrays above on it.
 //!
-//! Must not compute: it renames what is in [`chain`].
+//! Must not compute: it renames what is in [`chain`] and [`carried`].
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::sysfs::chain;
+use crate::sysfs::{carried, chain};
 
 /// The way from the array up to the device.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -44,6 +44,28 @@ pub(super) struct Layer<'a> {
     next_start_bytes: Option<u64>,
     /// null: it has one.
     no_place: Option<&'a str>,
+}
+
+/// The chunks of an array above, on this device. null: they lie at no one place.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Carried<'a> {
+    array: &'a str,
+    chunk_bytes: u64,
+    /// How far into a chunk of the array the device begins.
+    offset_bytes: Option<u64>,
+    /// The first position on the device where a chunk of the array begins.
+    phase_bytes: Option<u64>,
+}
+
+impl<'a> From<&'a carried::Carried> for Carried<'a> {
+    fn from(carried: &'a carried::Carried) -> Self {
+        Self {
+            array: &carried.array,
+            chunk_bytes: carried.chunk.0,
+            offset_bytes: carried.offset.map(|bytes| bytes.0),
+            phase_bytes: carried.phase.map(|bytes| bytes.0),
+        }
+    }
 }
 
 impl<'a> From<&'a chain::Chain> for Chain<'a> {

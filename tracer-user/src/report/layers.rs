@@ -1,21 +1,41 @@
-//! Where a device lies on the stripes of an array below it, in words.
+//! Where a device lies on the stripes of an array below it, and where the chunks
+//! of arrays above lie on it, in words.
 //!
 //! Must not compute: every number is in its chain.
 
 use super::format::{size, wrap};
 use crate::{
     delta::DeviceFigures,
-    sysfs::chain::{Boundary, Chain},
+    sysfs::{
+        carried::Carried,
+        chain::{Boundary, Chain},
+    },
+    units::Bytes,
 };
 
-/// Lines of at most `width` characters; none for a device on no array.
+/// Lines of at most `width` characters; none for a device that has to do with
+/// no array.
 #[must_use]
 pub(super) fn lines(device: &DeviceFigures, width: usize) -> Vec<String> {
-    device
-        .chain
-        .as_ref()
-        .and_then(line)
-        .map_or_else(Vec::new, |line| wrap(&line, width))
+    let on = device.chain.as_ref().and_then(line);
+    let carried = device.carries.iter().filter_map(carried);
+    let sentences = on.into_iter().chain(carried);
+    sentences.flat_map(|line| wrap(&line, width)).collect()
+}
+
+/// Nothing where a chunk begins with the device, as it should.
+fn carried(carried: &Carried) -> Option<String> {
+    let (array, chunk) = (&carried.array, size(carried.chunk.0));
+    match carried.phase {
+        Some(Bytes(0)) => None,
+        Some(phase) => Some(format!(
+            "chunks of {array} ({chunk}) begin at {} on it",
+            size(phase.0)
+        )),
+        None => Some(format!(
+            "chunks of {array} ({chunk}) begin at no one place on it"
+        )),
+    }
 }
 
 /// Of the device itself; the layers below have rows of their own.

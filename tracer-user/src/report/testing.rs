@@ -53,6 +53,7 @@ pub(crate) fn device(name: &str, major: u32, minor: u32) -> Device {
             ..Geometry::default()
         },
         chain: None,
+        carries: Vec::new(),
         start_checks: Vec::new(),
         notes: Vec::new(),
         unreadable: Vec::new(),

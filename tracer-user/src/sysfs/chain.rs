@@ -174,7 +174,7 @@ impl Topology {
         if offsets.iter().any(|other| other != offset) {
             return Err("its parts lie at different places in a stripe");
         }
-        let bytes = |value: i128| u64::try_from(value).map(Bytes).map_err(|_| "out of range");
+        let bytes = |value: i128| u64::try_from(value).ok().map(Bytes).ok_or("out of range");
         let phase = (-offset).rem_euclid(width);
         Ok(LayerPlace {
             start: bytes(part.first_bytes)?,
@@ -204,8 +204,9 @@ impl Topology {
             boundary: chain.boundary,
             width: chain.width,
             offset: place
+                .ok()
                 .map(|place| place.offset.0)
-                .map_err(|_| "what it lies on has no one place"),
+                .ok_or("what it lies on has no one place"),
             layers: &chain.layers,
         })
     }

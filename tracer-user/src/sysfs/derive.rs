@@ -46,6 +46,7 @@ impl Topology {
             }));
             self.devices.insert(id, device);
         }
+        self.derive_carried();
         for disk in &mut self.hidden {
             disk.geometry = geometry::of_whole(&disk.limits, None, &[]);
         }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{chain::Chain, geometry_override::Override, start::StartCheck};
+use super::{carried::Carried, chain::Chain, geometry_override::Override, start::StartCheck};
 use crate::{
     dm::{Place, Segment},
     units::{Bytes, DevId, Sectors},
@@ -73,6 +73,8 @@ pub struct Device {
     pub geometry: Geometry,
     /// Where it lies on the stripes of an array below it.
     pub chain: Option<Chain>,
+    /// The chunks of arrays above that lie on it.
+    pub carries: Vec<Carried>,
     /// Where a partition's start lies against each boundary that is known.
     pub start_checks: Vec<StartCheck>,
     /// What a person should know about this geometry.

@@ -5,9 +5,10 @@
 //!
 //! [`root`] reads files, [`read`] and `md` turn them into the model of
 //! [`device`]; [`mod@derive`] fills in what follows from it, by the pure functions
-//! of [`geometry`], [`chain`], [`start`] and `notes`. Tables of mapped devices are
+//! of [`geometry`], [`chain`], [`carried`], [`start`] and `notes`. Tables of mapped devices are
 //! handed in: [`crate::dm`] asks for them.
 
+pub mod carried;
 pub mod cgroups;
 pub mod chain;
 pub mod derive;

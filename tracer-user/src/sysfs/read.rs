@@ -231,6 +231,7 @@ fn device(id: DevId, name: &str, attributes: &mut Attributes) -> Device {
         overridden: None,
         geometry: Geometry::default(),
         chain: None,
+        carries: Vec::new(),
         start_checks: Vec::new(),
         notes: Vec::new(),
         unreadable: Vec::new(),

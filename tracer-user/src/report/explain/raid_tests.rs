@@ -79,7 +79,7 @@ fn layers_are_named_where_they_are_to_blame() {
          multiples of that"
     );
     let lvm = layer("dm-1", Some("vg-lv"), Some("LVM-abc"), 128);
-    assert!(said(starts, &[lvm.clone()]).contains("`pvcreate --dataalignment 448k`"));
+    assert!(said(starts, std::slice::from_ref(&lvm)).contains("`pvcreate --dataalignment 448k`"));
     assert!(said(starts, &[]).contains("move what lies on the array to a multiple of 448 KiB"));
     assert!(!said(Cause::Smaller, &[lvm]).contains("vg-lv"));
 }
