@@ -17,9 +17,9 @@ pub enum Need {
     Maps,
     /// To load and attach programs too.
     Programs,
-    /// To read what the kernel shows to root only: tracefs, and what it says
-    /// of the programs of a process that was given capabilities by its file.
-    /// Not for files that the user names.
+    /// To read what the kernel shows to root only: tracefs, device-mapper's
+    /// node, and what it says of the programs of a process that was given
+    /// capabilities by its file. Not for files that the user names.
     KernelFiles,
     /// To see the addresses of the kernel's functions, which with
     /// `kernel.kptr_restrict` only `CAP_SYSLOG` may.
@@ -32,7 +32,7 @@ pub enum Need {
     /// To make maps where they count against `RLIMIT_MEMLOCK`.
     LockedMemory,
     /// To read the tables of mapped devices: every ioctl of device-mapper's
-    /// asks for `CAP_SYS_ADMIN`, and its node is root's.
+    /// asks for it.
     MappedDevices,
     /// To read the files that the user named, where the user is root: without
     /// this capability root may not look into the directories of others.
@@ -68,10 +68,7 @@ impl Need {
             Self::KernelFiles | Self::NamedFiles => held(&[Capability::CAP_DAC_READ_SEARCH]),
             // /sys/kernel/btf and /proc/kallsyms are everybody's to read.
             Self::Symbols => held(&[Capability::CAP_SYSLOG]),
-            Self::PerfEvents => held(&[Capability::CAP_SYS_ADMIN]),
-            Self::MappedDevices => {
-                held(&[Capability::CAP_SYS_ADMIN, Capability::CAP_DAC_READ_SEARCH])
-            }
+            Self::PerfEvents | Self::MappedDevices => held(&[Capability::CAP_SYS_ADMIN]),
             Self::LockedMemory => held(&[Capability::CAP_SYS_RESOURCE]),
         }
     }
@@ -238,6 +235,7 @@ mod tests {
         let all = caps::all();
         assert_eq!(Need::Maps.of(&all), [CAP_BPF].into());
         assert_eq!(Need::KernelFiles.of(&all), [CAP_DAC_READ_SEARCH].into());
+        assert_eq!(Need::MappedDevices.of(&all), [CAP_SYS_ADMIN].into());
         assert!(!Need::Programs.of(&all).contains(&CAP_SYS_ADMIN));
     }
 

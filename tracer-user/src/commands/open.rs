@@ -131,7 +131,8 @@ pub fn open(args: &LiveArgs) -> anyhow::Result<Opened> {
     if let Some(error) = &machine.tables.refused {
         let error = anyhow::Chain::new(error).map(ToString::to_string);
         tell(&format!(
-            "not told: where mapped devices lie on what is below them: {}",
+            "not told: where mapped devices lie on what is below them (needs CAP_SYS_ADMIN and \
+             CAP_DAC_READ_SEARCH): {}",
             error.collect::<Vec<_>>().join(": ")
         ));
     }

@@ -63,7 +63,7 @@ impl Control {
     /// # Errors
     /// Where there is none, or this process may not.
     pub fn open(path: &Path) -> Result<Self, DmError> {
-        let _raised = privileges::raise(Need::MappedDevices);
+        let _raised = privileges::raise(Need::KernelFiles);
         let file = File::open(path).map_err(|source| DmError::Open {
             path: path.to_owned(),
             source,

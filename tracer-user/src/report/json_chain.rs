@@ -27,7 +27,8 @@ pub(super) struct Chain<'a> {
 pub(super) struct Layer<'a> {
     device: &'a str,
     dm_name: Option<&'a str>,
-    /// `partition`, `loop`, `md`, or the name of the target.
+    /// `partition`, `loop`, `md`, `bcache`, or the names of a table's targets;
+    /// `dm` where that cannot be read.
     by: &'a str,
     /// The device below.
     below: &'a str,

@@ -5,7 +5,7 @@
 //!
 //! Pure; modulo any number. Must not read files or tables.
 
-use super::device::{Device, MdArray, Topology};
+use super::device::{Device, Geometry, Kind, MdArray, Topology};
 use crate::{
     dm::Segment,
     units::{Bytes, DevId},
@@ -219,7 +219,7 @@ impl Topology {
             None => 0,
             Some(partition) => {
                 let disk = self.devices.get(&partition.disk)?.geometry;
-                let grid = |of: &super::device::Geometry| (of.stripe, of.chunk, of.origin);
+                let grid = |of: &Geometry| (of.stripe, of.chunk, of.origin);
                 if grid(geometry) == grid(&disk) {
                     return None;
                 }
@@ -258,10 +258,11 @@ impl Topology {
         if let Some(table) = &device.dm_table {
             return Some(of_table(table));
         }
-        let (by, why) = if device.kind == super::device::Kind::Dm {
-            ("dm", "its table cannot be read")
-        } else {
-            ("other", "sysfs does not tell where it begins")
+        let (by, why) = match device.kind {
+            Kind::Dm => ("dm", "its table cannot be read"),
+            Kind::Loop => ("loop", "no whole sector"),
+            Kind::Bcache => ("bcache", "sysfs does not tell where it begins"),
+            _ => ("other", "sysfs does not tell where it begins"),
         };
         Some(Parts {
             by: by.to_owned(),

@@ -63,9 +63,10 @@ pub struct Device {
     pub loop_on: Option<Place>,
     /// `device/model`, trimmed.
     pub model: Option<String>,
-    /// Devices below (`slaves/`), sorted by name.
+    /// Devices below (`slaves/`, sorted by name; of a loop device the one that
+    /// is its file).
     pub members: Vec<DevId>,
-    /// Devices above (`holders/`), sorted by name.
+    /// Devices above (`holders/`, sorted by name, then loop devices).
     pub holders: Vec<DevId>,
     /// What the user said about it (`--geometry`).
     pub overridden: Option<Override>,

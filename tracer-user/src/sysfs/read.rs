@@ -180,14 +180,8 @@ impl Reading {
                 part.device = id_of(&part.name.replace('/', "!"));
             }
         }
-        for (id, (file, offset)) in &self.backing {
-            let on = self.topology.by_node(file);
-            if let Some(device) = self.topology.devices.get_mut(id) {
-                device.loop_on = on.filter(|_| offset.0 % SECTOR_BYTES == 0).map(|on| Place {
-                    device: on,
-                    start: Sectors(offset.0 / SECTOR_BYTES),
-                });
-            }
+        for (id, (file, offset)) in std::mem::take(&mut self.backing) {
+            self.topology.lay_loop(id, &file, offset);
         }
         for disk in &mut self.topology.hidden {
             disk.head = multipath_head(&disk.name).as_ref().and_then(id_of);
@@ -197,6 +191,25 @@ impl Reading {
 }
 
 impl Topology {
+    /// Lays the loop device `id` on the block device that its file is, if it is
+    /// one: sysfs has no links for that.
+    fn lay_loop(&mut self, id: DevId, file: &str, offset: Bytes) {
+        let Some(on) = self.by_node(file).filter(|on| *on != id) else {
+            return;
+        };
+        if let Some(device) = self.devices.get_mut(&on) {
+            device.holders.push(id);
+        }
+        if let Some(device) = self.devices.get_mut(&id) {
+            device.members.push(on);
+            let whole = offset.0.is_multiple_of(SECTOR_BYTES);
+            device.loop_on = whole.then_some(Place {
+                device: on,
+                start: Sectors(offset.0 / SECTOR_BYTES),
+            });
+        }
+    }
+
     /// The device of a node's usual path: `/dev/sda1`, `/dev/mapper/vg-lv`.
     fn by_node(&self, path: &str) -> Option<DevId> {
         let name = path.strip_prefix("/dev/")?;
