@@ -5,6 +5,7 @@
 pub mod cli;
 pub mod commands;
 pub mod delta;
+pub mod dm;
 pub mod facts;
 pub mod geometry_spec;
 pub mod plan;

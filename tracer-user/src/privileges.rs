@@ -17,9 +17,9 @@ pub enum Need {
     Maps,
     /// To load and attach programs too.
     Programs,
-    /// To read what the kernel shows to root only: tracefs, and what it says
-    /// of the programs of a process that was given capabilities by its file.
-    /// Not for files that the user names.
+    /// To read what the kernel shows to root only: tracefs, device-mapper's
+    /// node, and what it says of the programs of a process that was given
+    /// capabilities by its file. Not for files that the user names.
     KernelFiles,
     /// To see the addresses of the kernel's functions, which with
     /// `kernel.kptr_restrict` only `CAP_SYSLOG` may.
@@ -31,6 +31,9 @@ pub enum Need {
     PerfEvents,
     /// To make maps where they count against `RLIMIT_MEMLOCK`.
     LockedMemory,
+    /// To read the tables of mapped devices: every ioctl of device-mapper's
+    /// asks for it.
+    MappedDevices,
     /// To read the files that the user named, where the user is root: without
     /// this capability root may not look into the directories of others.
     NamedFiles,
@@ -38,13 +41,14 @@ pub enum Need {
 
 impl Need {
     /// Everything that may be needed in a run.
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Maps,
         Self::Programs,
         Self::Symbols,
         Self::PerfEvents,
         Self::KernelFiles,
         Self::LockedMemory,
+        Self::MappedDevices,
         Self::NamedFiles,
     ];
 
@@ -64,7 +68,7 @@ impl Need {
             Self::KernelFiles | Self::NamedFiles => held(&[Capability::CAP_DAC_READ_SEARCH]),
             // /sys/kernel/btf and /proc/kallsyms are everybody's to read.
             Self::Symbols => held(&[Capability::CAP_SYSLOG]),
-            Self::PerfEvents => held(&[Capability::CAP_SYS_ADMIN]),
+            Self::PerfEvents | Self::MappedDevices => held(&[Capability::CAP_SYS_ADMIN]),
             Self::LockedMemory => held(&[Capability::CAP_SYS_RESOURCE]),
         }
     }
@@ -111,13 +115,6 @@ pub fn keep_needed() -> Result<(), PrivilegesError> {
 pub fn started() {
     // Kept where it cannot be given up: nothing raises it any more.
     let _ = caps::drop(None, CapSet::Permitted, Capability::CAP_SYS_RESOURCE);
-    let permitted = caps::read(None, CapSet::Permitted).unwrap_or_default();
-    if !Need::Programs
-        .of(&permitted)
-        .contains(&Capability::CAP_SYS_ADMIN)
-    {
-        let _ = caps::drop(None, CapSet::Permitted, Capability::CAP_SYS_ADMIN);
-    }
 }
 
 /// Capabilities raised until this is dropped; then they are what they were.
@@ -238,6 +235,7 @@ mod tests {
         let all = caps::all();
         assert_eq!(Need::Maps.of(&all), [CAP_BPF].into());
         assert_eq!(Need::KernelFiles.of(&all), [CAP_DAC_READ_SEARCH].into());
+        assert_eq!(Need::MappedDevices.of(&all), [CAP_SYS_ADMIN].into());
         assert!(!Need::Programs.of(&all).contains(&CAP_SYS_ADMIN));
     }
 

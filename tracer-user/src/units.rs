@@ -57,6 +57,14 @@ impl DevId {
         self.major << 20 | (self.minor & 0xf_ffff)
     }
 
+    /// To what user space and the kernel's own ioctls exchange
+    /// (`new_encode_dev`, include/linux/kdev_t.h).
+    #[must_use]
+    pub const fn to_user(self) -> u64 {
+        let (major, minor) = (self.major as u64, self.minor as u64);
+        (minor & 0xff) | major << 8 | (minor & !0xff) << 12
+    }
+
     /// From `st_rdev` of `stat(2)`.
     #[must_use]
     pub fn from_rdev(rdev: u64) -> Self {

@@ -149,7 +149,7 @@ fn files_that_the_user_names_are_read_as_the_user() {
 }
 
 #[test]
-fn root_keeps_four_and_holds_none() {
+fn root_keeps_five_and_holds_none() {
     let Some(reachable) = Reachable::new() else {
         return;
     };
@@ -164,8 +164,10 @@ fn root_keeps_four_and_holds_none() {
         .read_line(&mut line)
         .unwrap();
     assert!(line.starts_with("iotrace: counting"), "{line}");
-    // CAP_DAC_READ_SEARCH is 2, CAP_SYSLOG 34, CAP_PERFMON 38, CAP_BPF 39.
-    let kept = format!("CapPrm:\t{:016x}", 1u64 << 2 | 1 << 34 | 1 << 38 | 1 << 39);
+    // CAP_DAC_READ_SEARCH is 2, CAP_SYS_ADMIN 21, CAP_SYSLOG 34, CAP_PERFMON 38,
+    // CAP_BPF 39.
+    let kept = 1u64 << 2 | 1 << 21 | 1 << 34 | 1 << 38 | 1 << 39;
+    let kept = format!("CapPrm:\t{kept:016x}");
     let status = loop {
         let path = format!("/proc/{}/status", iotrace.id());
         let status = std::fs::read_to_string(path).unwrap();

@@ -13,6 +13,7 @@ use tracer_ebpf::abi::Config;
 use super::{live::By, tell};
 use crate::{
     cli::LiveArgs,
+    dm::{Control, DmError, Segment},
     facts::{KernelFacts, KernelRoot, MdFacts},
     geometry_spec,
     plan::{ProbePlan, Request, md::MdPlan},
@@ -41,9 +42,38 @@ pub struct Opened {
     pub log: Option<BpfLog>,
 }
 
+/// Reads the tables of this machine's mapped devices, from the first on.
+#[derive(Default)]
+struct Tables {
+    /// Another machine's devices have no tables here.
+    elsewhere: bool,
+    control: Option<Control>,
+    /// Why the last one could not be read.
+    refused: Option<DmError>,
+}
+
+impl Tables {
+    fn read(&mut self, device: DevId) -> Option<Vec<Segment>> {
+        if self.elsewhere {
+            return None;
+        }
+        let table = self.control().and_then(|control| control.table(device));
+        table.map_err(|error| self.refused = Some(error)).ok()
+    }
+
+    fn control(&mut self) -> Result<&Control, DmError> {
+        let control = match self.control.take() {
+            Some(control) => control,
+            None => Control::open(Path::new(Control::PATH))?,
+        };
+        Ok(self.control.insert(control))
+    }
+}
+
 /// The devices of one machine, as the command line names them.
 struct Machine {
     topology: Topology,
+    tables: Tables,
     overrides: BTreeMap<DevId, Override>,
     selection: Selection,
     mounts: Mounts,
@@ -51,7 +81,12 @@ struct Machine {
 
 impl Machine {
     fn read(args: &LiveArgs, sys: &SysRoot) -> anyhow::Result<Self> {
-        let mut topology = Topology::read(sys).context("cannot list block devices")?;
+        let mut tables = Tables {
+            elsewhere: args.sysfs.is_some(),
+            ..Tables::default()
+        };
+        let mut topology = Topology::read_with(sys, |device| tables.read(device))
+            .context("cannot list block devices")?;
         // Another machine's devices have no nodes and no mounts here.
         let mounts = if args.sysfs.is_some() {
             Mounts::default()
@@ -71,6 +106,7 @@ impl Machine {
         topology.set_overrides(&overrides).context("--geometry")?;
         Ok(Self {
             topology,
+            tables,
             overrides,
             selection,
             mounts,
@@ -93,6 +129,14 @@ pub fn open(args: &LiveArgs) -> anyhow::Result<Opened> {
         Machine::read(args, &sys)?
     };
     let devices = machine.selection.asked.clone();
+    if let Some(error) = &machine.tables.refused {
+        let error = anyhow::Chain::new(error).map(ToString::to_string);
+        tell(&format!(
+            "not told: where mapped devices lie on what is below them (needs CAP_SYS_ADMIN and \
+             CAP_DAC_READ_SEARCH): {}",
+            error.collect::<Vec<_>>().join(": ")
+        ));
+    }
     let mut log = None;
     let source: Box<dyn Source> = match &args.events {
         Some(events) => {
@@ -173,11 +217,13 @@ fn live(args: &LiveArgs, sys: SysRoot, machine: Machine) -> anyhow::Result<LiveS
         overrides,
         selection,
         mounts,
+        mut tables,
         ..
     } = machine;
     let arrays = sys.clone();
     let read_topology = Box::new(move || {
-        let mut topology = Topology::read(&sys).context("cannot list block devices")?;
+        let mut topology = Topology::read_with(&sys, |device| tables.read(device))
+            .context("cannot list block devices")?;
         if !overrides.is_empty() {
             topology.set_overrides_that_fit(&overrides);
         }

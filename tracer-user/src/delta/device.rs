@@ -17,13 +17,17 @@ use super::{
     counts::{self, Counts},
     estimate::{self, RaidEstimate},
     histogram::LatencyBins,
+    layers,
     origin::{self, OriginCounts, OriginFigures, OriginsBetween},
     raid::{self, RaidFigures},
     select::{self, Place},
 };
 use crate::{
+    dm::Target,
     snapshot::{RowKey, Snapshot, Unknown},
     sysfs::{
+        carried::Carried,
+        chain::Chain,
         device::{Device, Geometry, Kind, Topology},
         start::StartCheck,
     },
@@ -40,7 +44,7 @@ pub struct DeviceFigures {
     pub kind: Option<Kind>,
     /// The name that device-mapper's user gave it.
     pub dm_name: Option<String>,
-    /// Of an md array: as md prints it.
+    /// Of an md array: as md prints it; `striped` of a mapped device that is.
     pub md_level: Option<String>,
     /// Of a partition: its disk's name.
     pub disk: Option<String>,
@@ -50,6 +54,10 @@ pub struct DeviceFigures {
     /// Names of the devices it is made of.
     pub members: Vec<String>,
     pub geometry: Geometry,
+    /// Where it lies on the stripes of an array below it.
+    pub chain: Option<Chain>,
+    /// The chunks of arrays above that lie on it.
+    pub carries: Vec<Carried>,
     /// Of a partition: its start against each boundary of its disk.
     pub starts: Vec<StartCheck>,
     /// In which the page cache reads and writes the device itself, less than
@@ -182,6 +190,7 @@ pub(super) fn devices(
             .map(|(key, counts)| About::unknown(key).figures(counts, after.unknown, scope, length)),
     );
     name_partitions(&mut figures);
+    layers::name(&mut figures);
     figures
 }
 
@@ -301,13 +310,16 @@ impl<'a> About<'a> {
             name: self.name.to_owned(),
             kind,
             dm_name: self.device.and_then(|device| device.dm_name.clone()),
-            md_level: self
-                .device
-                .and_then(|device| Some(device.md.as_ref()?.level.clone())),
+            md_level: self.device.and_then(level),
             disk: self.disk,
             misaligned_through: None,
             members: self.members,
             geometry,
+            chain: self.device.and_then(|device| device.chain.clone()),
+            carries: self
+                .device
+                .map(|device| device.carries.clone())
+                .unwrap_or_default(),
             starts: self
                 .device
                 .map(|device| device.start_checks.clone())
@@ -344,6 +356,19 @@ impl<'a> About<'a> {
             raid_estimate: None,
             origin: None,
         }
+    }
+}
+
+fn level(device: &Device) -> Option<String> {
+    if let Some(md) = &device.md {
+        return Some(md.level.clone());
+    }
+    match device.dm_table.as_deref()? {
+        [only] => match &only.target {
+            Target::Striped { .. } => Some(only.target.name().to_owned()),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -9,6 +9,7 @@ mod estimate;
 mod histogram;
 mod known;
 mod latency;
+mod layers;
 mod meter;
 mod op;
 mod origin;

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     raid::{ParityLevel, Redundancy},
     sysfs::{
+        chain::Layer,
         device::{Device, MdArray},
         stripe_cache::StripeCache,
     },
@@ -59,6 +60,9 @@ pub struct RaidFigures {
     pub stripe_cache: Option<StripeCache>,
     /// What to try where it was full.
     pub larger_cache: Option<LargerCache>,
+    /// The layers above through which most is written to it, where these begin
+    /// inside a stripe, from the lowest up.
+    pub shifted_by: Vec<Layer>,
 }
 
 /// Bytes read because a write did not fill its row.
@@ -248,6 +252,19 @@ pub(super) fn write_amplification_minimum(md: &MdArray) -> Option<f64> {
 }
 
 impl RaidFigures {
+    /// The layers to blame for the pre-reads: where most are of writes that
+    /// start or end inside a stripe, and layers shift those.
+    #[must_use]
+    pub fn shifts(&self) -> &[Layer] {
+        let main = self.causes.and_then(|causes| causes.main());
+        match main {
+            Some((MainCause::StartsInsideStripe | MainCause::EndsInsideStripe, _)) => {
+                &self.shifted_by
+            }
+            _ => &[],
+        }
+    }
+
     /// Of the array `device`, whose own row read and wrote this.
     pub(super) fn new(
         device: &Device,
@@ -300,6 +317,7 @@ impl RaidFigures {
             causes: parity.then(|| Causes::new(counts, splits != 0)),
             stripe_cache: None,
             larger_cache: None,
+            shifted_by: Vec::new(),
         })
     }
 

@@ -9,7 +9,11 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Report, json_raid::Raid};
+use super::{
+    Report,
+    json_chain::{Carried, Chain},
+    json_raid::Raid,
+};
 use crate::{
     delta::{
         Boundary, DeviceFigures, Fills, Flush, Histograms, Interval, Op, OriginFigures, Other,
@@ -71,6 +75,11 @@ struct Device<'a> {
     /// What it is made of.
     members: &'a [String],
     geometry: GeometryBytes,
+    /// Where it lies on the stripes, or chunks, of an array below it. null:
+    /// there is none, or it has stripes of its own.
+    chain: Option<Chain<'a>>,
+    /// The chunks of arrays above that lie on it.
+    carries: Vec<Carried<'a>>,
     /// Of a partition: its start against each boundary of its disk.
     start: Option<Vec<Start>>,
     notes: &'a [String],
@@ -116,7 +125,8 @@ struct GeometryBytes {
     data_disks: Option<u32>,
     /// chunk x data disks.
     stripe_bytes: Option<u64>,
-    /// First position that lies on a boundary of the layer below.
+    /// First position that lies on a stripe, or a chunk, of the array below; of
+    /// a partition else on its disk's physical block.
     phase_bytes: Option<u64>,
     /// Given by the user.
     boundary_bytes: Option<u64>,
@@ -239,6 +249,8 @@ impl<'a> From<&'a DeviceFigures> for Device<'a> {
             dm_name: figures.dm_name.as_deref(),
             members: &figures.members,
             geometry: GeometryBytes::from(figures.geometry),
+            chain: figures.chain.as_ref().map(Chain::from),
+            carries: figures.carries.iter().map(Carried::from).collect(),
             start: (figures.kind == Some(Kind::Partition))
                 .then(|| figures.starts.iter().map(Start::from).collect()),
             notes: &figures.notes,

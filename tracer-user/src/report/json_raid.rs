@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::json_chain::Layer;
 use crate::{
     delta::{Causes, MainCause, PrereadShares, RaidEstimate, RaidFigures, Rows, StripeShares},
     sysfs::stripe_cache::StripeCache,
@@ -68,7 +69,7 @@ pub(super) struct Raid<'a> {
     /// no stripe.
     arrived_stripe_shares: Option<StripeShares>,
     /// null: no level with parity.
-    cause: Option<Cause>,
+    cause: Option<Cause<'a>>,
     /// At the end of the interval; in a summary the fullest of all readings.
     /// null: no level with parity.
     stripe_cache: Option<StripeCache>,
@@ -86,11 +87,14 @@ struct PrereadBytes {
 
 /// Why there were pre-reads.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Cause {
+struct Cause<'a> {
     /// The cause of the most bytes. null: there were no pre-reads.
     main: Option<MainCause>,
     /// Pre-read bytes by cause.
     bytes: Causes,
+    /// The layers above the array that begin inside a stripe, from the lowest
+    /// up, where that is the main cause; empty: it is not, or none does.
+    layers: Vec<Layer<'a>>,
 }
 
 impl<'a> From<&'a RaidFigures> for Raid<'a> {
@@ -135,6 +139,7 @@ impl<'a> From<&'a RaidFigures> for Raid<'a> {
             cause: raid.causes.map(|causes| Cause {
                 main: causes.main().map(|(main, _)| main),
                 bytes: causes,
+                layers: raid.shifts().iter().map(Layer::from).collect(),
             }),
             stripe_cache: raid.stripe_cache,
         }

@@ -13,7 +13,7 @@ use super::{
     columns::{self, DEVICE, DEVICE_WIDE, DEVICE_WIDTH, PROCESS, PROCESS_DEVICE_WIDTH, WIDE},
     explain::{self, Weight},
     format::{amount, count, counted, cut, fill, milliseconds, seconds, size, wrap},
-    reasons,
+    layers, reasons,
 };
 use crate::{
     delta::{DeviceFigures, Interval, Latency, ProcessFigures, Quantiles},
@@ -179,6 +179,9 @@ fn device_summary(text: &mut String, device: &DeviceFigures, width: usize) {
         text.push_str(&format!("{line}\n"));
     }
     for line in geometry(&device.geometry, width.saturating_sub(5)) {
+        text.push_str(&format!("     {line}\n"));
+    }
+    for line in layers::lines(device, width.saturating_sub(5)) {
         text.push_str(&format!("     {line}\n"));
     }
     for line in reasons::lines(device, width.saturating_sub(5)) {

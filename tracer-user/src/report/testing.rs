@@ -40,6 +40,8 @@ pub(crate) fn device(name: &str, major: u32, minor: u32) -> Device {
         md: None,
         dm_name: None,
         dm_uuid: None,
+        dm_table: None,
+        loop_on: None,
         model: None,
         members: Vec::new(),
         holders: Vec::new(),
@@ -50,6 +52,8 @@ pub(crate) fn device(name: &str, major: u32, minor: u32) -> Device {
             alignment_offset: Some(Bytes(0)),
             ..Geometry::default()
         },
+        chain: None,
+        carries: Vec::new(),
         start_checks: Vec::new(),
         notes: Vec::new(),
         unreadable: Vec::new(),

@@ -13,7 +13,10 @@ use super::{
     geometry_override::{Override, OverrideError},
     notes, start,
 };
-use crate::units::{Bytes, DevId, Sectors};
+use crate::{
+    dm::Target,
+    units::{Bytes, DevId, Sectors},
+};
 
 /// From this size on, rotational drives have had 4096-byte blocks inside,
 /// whatever they report.
@@ -43,6 +46,7 @@ impl Topology {
             }));
             self.devices.insert(id, device);
         }
+        self.derive_carried();
         for disk in &mut self.hidden {
             disk.geometry = geometry::of_whole(&disk.limits, None, &[]);
         }
@@ -93,7 +97,7 @@ impl Topology {
         Some(geometry::classifier(&device.geometry, start))
     }
 
-    /// All devices, each after its disk and its members.
+    /// All devices, each after those that it lies on.
     fn bottom_up(&self) -> Vec<DevId> {
         let mut order = Vec::with_capacity(self.devices.len());
         let mut seen = BTreeSet::new();
@@ -111,7 +115,8 @@ impl Topology {
             return;
         };
         let disk = device.partition.map(|partition| partition.disk);
-        for &below in disk.iter().chain(&device.members) {
+        let on = device.loop_on.map(|place| place.device);
+        for &below in disk.iter().chain(&on).chain(&device.members) {
             self.visit(below, seen, order);
         }
         order.push(id);
@@ -131,6 +136,10 @@ impl Topology {
                 }
             }
         }
+        device.chain = self.chain(&device);
+        if let Some(chain) = &device.chain {
+            device.geometry.phase = chain.phase();
+        }
         device.start_checks = self.start_checks(&device);
         device.notes = self.notes(&device);
         Some((device, error))
@@ -139,7 +148,8 @@ impl Topology {
     fn base_geometry(&self, device: &Device) -> Geometry {
         let Some(partition) = device.partition else {
             let components = self.components(device);
-            return geometry::of_whole(&device.limits, device.md.as_ref(), &components);
+            let whole = geometry::of_whole(&device.limits, device.md.as_ref(), &components);
+            return striped(device).unwrap_or_default().of(whole);
         };
         self.devices
             .get(&partition.disk)
@@ -212,6 +222,20 @@ impl Topology {
             .collect();
         notes::notes(device, &members)
     }
+}
+
+/// Chunk and stripes of a mapped device that is striped throughout.
+fn striped(device: &Device) -> Option<geometry::Striping> {
+    let [segment] = device.dm_table.as_deref()? else {
+        return None;
+    };
+    let Target::Striped { chunk, stripes } = &segment.target else {
+        return None;
+    };
+    (stripes.len() > 1).then_some(geometry::Striping {
+        chunk: Some(chunk.bytes()),
+        data_disks: u32::try_from(stripes.len()).ok(),
+    })
 }
 
 /// Whether a drive's report of 512-byte physical blocks may be untrue.

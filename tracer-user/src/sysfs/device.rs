@@ -5,8 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{geometry_override::Override, start::StartCheck};
-use crate::units::{Bytes, DevId, SECTOR_BYTES, Sectors};
+use super::{carried::Carried, chain::Chain, geometry_override::Override, start::StartCheck};
+use crate::{
+    dm::{Place, Segment},
+    units::{Bytes, DevId, SECTOR_BYTES, Sectors},
+};
 
 /// A page of the page cache.
 pub(super) const PAGE_BYTES: u64 = 4096;
@@ -57,16 +60,25 @@ pub struct Device {
     /// dm: `dm/name`, `dm/uuid`.
     pub dm_name: Option<String>,
     pub dm_uuid: Option<String>,
+    /// dm: its table; `None` where it was not, or cannot be, read.
+    pub dm_table: Option<Vec<Segment>>,
+    /// loop: the place on a block device that holds it; `None` over a file.
+    pub loop_on: Option<Place>,
     /// `device/model`, trimmed.
     pub model: Option<String>,
-    /// Devices below (`slaves/`), sorted by name.
+    /// Devices below (`slaves/`, sorted by name; of a loop device the one that
+    /// is its file).
     pub members: Vec<DevId>,
-    /// Devices above (`holders/`), sorted by name.
+    /// Devices above (`holders/`, sorted by name, then loop devices).
     pub holders: Vec<DevId>,
     /// What the user said about it (`--geometry`).
     pub overridden: Option<Override>,
     /// What IO on it is classified by.
     pub geometry: Geometry,
+    /// Where it lies on the stripes of an array below it.
+    pub chain: Option<Chain>,
+    /// The chunks of arrays above that lie on it.
+    pub carries: Vec<Carried>,
     /// Where a partition's start lies against each boundary that is known.
     pub start_checks: Vec<StartCheck>,
     /// What a person should know about this geometry.
@@ -139,8 +151,9 @@ pub struct Geometry {
     pub chunk: Option<Bytes>,
     pub data_disks: Option<u32>,
     pub stripe: Option<Bytes>,
-    /// For a partition: the first position in it that lies on a boundary of
-    /// its disk (the stripe, else the chunk, else the physical block).
+    /// The first position that lies on a stripe's boundary of the array below,
+    /// or on a chunk's where it has no stripes; of a partition else on its
+    /// disk's physical block.
     pub phase: Option<Bytes>,
     /// From `--geometry DEV=boundary:...`.
     pub boundary: Option<Bytes>,
@@ -149,7 +162,7 @@ pub struct Geometry {
     pub origin: Bytes,
 }
 
-/// `md/*` of an array. Where a reshape changes a value, the plain field holds
+/// `md/*` of an array, or what device-mapper's table tells of one. Where a reshape changes a value, the plain field holds
 /// the new one and `*_before` the one it replaces.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MdArray {
@@ -173,7 +186,7 @@ pub struct MdArray {
     pub rmw_level: Option<u32>,
     /// A reshape is running: chunk, layout or disks are changing.
     pub reshaping: bool,
-    /// `md/dev-*`, sorted by name.
+    /// `md/dev-*`, sorted by name; under device-mapper in the table's order.
     pub components: Vec<MdComponent>,
 }
 
@@ -201,6 +214,9 @@ pub struct MdComponent {
     pub data_offset: Option<Sectors>,
     /// How much of the component holds the array's data.
     pub data_size: Option<Bytes>,
+    /// It holds md's books and no data: device-mapper gives them a device of
+    /// their own.
+    pub books_only: bool,
     /// The partial parity log: where, and how long.
     pub ppl: Option<(Sectors, Sectors)>,
 }

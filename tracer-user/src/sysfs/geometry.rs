@@ -4,8 +4,8 @@
 //! Must not read files, and must not guess a boundary from `io_min` or
 //! `io_opt`: those pass upward through every layer, so a linear volume on an
 //! array shows the same as a striped one, and an array of odd members shows a
-//! least common multiple. That is why a dm device has no chunk of its own here
-//! (`dm-stripe`'s is only in its table).
+//! least common multiple. That is why a dm device has the chunk of its table and
+//! no other.
 
 use tracer_ebpf::{bins::remainder_shift, classify};
 
@@ -41,6 +41,29 @@ pub fn of_whole(limits: &Limits, md: Option<&MdArray>, components: &[Component])
         data_disks,
         stripe: stripe(chunk, data_disks),
         ..Geometry::default()
+    }
+}
+
+/// A device's own chunk and data disks, whatever lies below.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Striping {
+    pub chunk: Option<Bytes>,
+    pub data_disks: Option<u32>,
+}
+
+impl Striping {
+    /// `geometry` with this striping, where there is one.
+    #[must_use]
+    pub fn of(self, geometry: Geometry) -> Geometry {
+        if self.chunk.is_none() {
+            return geometry;
+        }
+        Geometry {
+            chunk: self.chunk,
+            data_disks: self.data_disks,
+            stripe: stripe(self.chunk, self.data_disks),
+            ..geometry
+        }
     }
 }
 

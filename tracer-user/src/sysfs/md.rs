@@ -86,6 +86,7 @@ fn component(name: &str, attributes: &mut Attributes) -> MdComponent {
         data_size: attributes
             .value::<u64>("size")
             .map(|kib| Bytes(kib.saturating_mul(1024))),
+        books_only: false,
         ppl: ppl(attributes),
     }
 }

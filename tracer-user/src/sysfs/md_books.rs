@@ -24,6 +24,9 @@ pub fn books(
     size: Sectors,
     array_size: Option<Sectors>,
 ) -> Vec<Region> {
+    if component.books_only {
+        return under_dm(size);
+    }
     let mut books = Vec::new();
     let superblock = md
         .metadata_version
@@ -51,6 +54,17 @@ const fn region(what: Metadata, start_sector: u64, len_sectors: u64) -> Region {
         what: what as u32,
         _pad: 0,
     }
+}
+
+/// A device that holds nothing but books (`super_load` and
+/// `parse_raid_params`, drivers/md/dm-raid.c): a superblock in its first 4 KiB,
+/// then the bitmap.
+fn under_dm(size: Sectors) -> Vec<Region> {
+    let rest = size.0.saturating_sub(SUPERBLOCK_SECTORS);
+    vec![
+        region(Metadata::Superblock, 0, SUPERBLOCK_SECTORS),
+        region(Metadata::Bitmap, SUPERBLOCK_SECTORS, rest),
+    ]
 }
 
 /// `super_90_load`, `super_1_load`, drivers/md/md.c.
@@ -126,5 +140,21 @@ mod tests {
         );
         assert_eq!(books_of("0.90", None), [(sb, 130_816, 8)]);
         assert_eq!(books_of("external:imsm", Some(bitmap)), []);
+    }
+
+    #[test]
+    fn a_device_of_their_own() {
+        let component = MdComponent {
+            books_only: true,
+            ..MdComponent::default()
+        };
+        let found = books(&MdArray::default(), &component, Sectors(8192), None);
+        assert_eq!(
+            found,
+            [
+                region(Metadata::Superblock, 0, 8),
+                region(Metadata::Bitmap, 8, 8184)
+            ]
+        );
     }
 }

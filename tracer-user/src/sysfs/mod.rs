@@ -5,11 +5,15 @@
 //!
 //! [`root`] reads files, [`read`] and `md` turn them into the model of
 //! [`device`]; [`mod@derive`] fills in what follows from it, by the pure functions
-//! of [`geometry`], [`start`] and `notes`.
+//! of [`geometry`], [`chain`], [`carried`], [`start`] and `notes`. Tables of mapped devices are
+//! handed in: [`crate::dm`] asks for them.
 
+pub mod carried;
 pub mod cgroups;
+pub mod chain;
 pub mod derive;
 pub mod device;
+mod dm_raid;
 pub mod geometry;
 pub mod geometry_override;
 mod md;

@@ -4,6 +4,7 @@
 //! Must not compute geometry, nor warn of what is as it should be.
 
 use super::{
+    chain::{Boundary, Chain},
     derive::may_hide_4096,
     device::{AlignmentOffset, Device, MdArray, MdComponent, PAGE_BYTES},
     start::{Against, StartCheck},
@@ -31,6 +32,12 @@ pub(super) fn notes(device: &Device, members: &[&Device]) -> Vec<String> {
         notes.extend(unlike_members_note(device, members));
         notes.extend(device.md.as_ref().and_then(parity_note));
     }
+    notes.extend(
+        device
+            .chain
+            .as_ref()
+            .and_then(|chain| shift_note(device, chain)),
+    );
     notes.extend(length_note(device));
     notes
 }
@@ -104,6 +111,34 @@ fn mib(start: Sectors) -> String {
     } else {
         String::new()
     }
+}
+
+/// Of a layer that alone begins inside a stripe. A partition of the array
+/// itself has its start told.
+fn shift_note(device: &Device, chain: &Chain) -> Option<String> {
+    let layer = chain.top().filter(|layer| layer.shifts())?;
+    if device.partition.is_some() && layer.below == chain.array {
+        return None;
+    }
+    let place = layer
+        .place
+        .as_ref()
+        .ok()
+        .filter(|place| place.offset.0 != 0)?;
+    let (boundary, costs) = match chain.boundary {
+        Boundary::Stripe => ("stripe", "covers no whole one"),
+        Boundary::Chunk => ("chunk", "crosses into the next"),
+    };
+    Some(format!(
+        "begins {} into a {boundary} of {} ({}): a write of one {boundary}'s length {costs}; its \
+         start on {} is {}, the next aligned one {}",
+        binary(place.offset),
+        chain.array,
+        binary(chain.width),
+        layer.below,
+        binary(place.start),
+        binary(place.next_start),
+    ))
 }
 
 fn length_note(device: &Device) -> Option<String> {

@@ -102,6 +102,37 @@ fn a_partition_of_an_array_against_its_stripes() {
     );
 }
 
+/// A layer says what it adds itself, and nothing where all together are right.
+#[test]
+fn a_layer_inside_a_stripe() {
+    let on = |offset: u64| {
+        let tree = format!(
+            "md127/dev = 9:127
+             md127/md/level = raid5
+             md127/md/raid_disks = 4
+             md127/md/chunk_size = 65536
+             md127/md127p1/partition = 1
+             md127/md127p1/dev = 259:0
+             md127/md127p1/start = 2048
+             md127/md127p1/size = 8192
+             loop0/dev = 7:0
+             loop0/loop/backing_file = /dev/md127p1
+             loop0/loop/offset = {offset}"
+        );
+        notes(&tree, "loop0")
+    };
+    assert_eq!(
+        on(65536),
+        [
+            "begins 128 KiB into a stripe of md127 (192 KiB): a write of one stripe's length \
+             covers no whole one; its start on md127p1 is 64 KiB, the next aligned one 128 KiB"
+        ]
+    );
+    // 1 MiB is 64 KiB past a stripe, which is the partition's to tell.
+    assert_eq!(on(0), NONE);
+    assert_eq!(on(131_072), NONE);
+}
+
 #[test]
 fn arrays_of_no_one_stripe() {
     let zones = format!(

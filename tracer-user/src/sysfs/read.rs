@@ -14,7 +14,10 @@ use super::{
     md,
     root::{Attributes, SysRoot, SysfsError, list},
 };
-use crate::units::{Bytes, DevId, Sectors};
+use crate::{
+    dm::{Place, Segment},
+    units::{Bytes, DevId, SECTOR_BYTES, Sectors},
+};
 
 /// Names by which members and holders are known.
 type Links = BTreeMap<DevId, (Vec<String>, Vec<String>)>;
@@ -26,6 +29,17 @@ impl Topology {
     /// When the list of block devices cannot be read. Attributes that cannot
     /// be read are told in [`Device::unreadable`].
     pub fn read(sys: &SysRoot) -> Result<Self, SysfsError> {
+        Self::read_with(sys, |_device| None)
+    }
+
+    /// The same with the tables of mapped devices, as far as `table` has them.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn read_with(
+        sys: &SysRoot,
+        mut table: impl FnMut(DevId) -> Option<Vec<Segment>>,
+    ) -> Result<Self, SysfsError> {
         let block = sys.path("block");
         let names = list(&block).map_err(|source| SysfsError {
             path: block.clone(),
@@ -36,6 +50,12 @@ impl Topology {
             reading.disk(&block.join(&name), &name);
         }
         let mut topology = reading.link();
+        for device in topology.devices.values_mut() {
+            if device.kind == Kind::Dm {
+                device.dm_table = table(device.id);
+            }
+        }
+        topology.name_dm_arrays();
         topology.derive();
         Ok(topology)
     }
@@ -46,6 +66,8 @@ struct Reading {
     topology: Topology,
     links: Links,
     by_name: BTreeMap<String, DevId>,
+    /// Where loop devices lie: a path, and an offset in bytes.
+    backing: BTreeMap<DevId, (String, Bytes)>,
 }
 
 impl Reading {
@@ -57,6 +79,10 @@ impl Reading {
             return;
         };
         let limits = limits(&mut attributes);
+        if let Some(file) = attributes.text("loop/backing_file") {
+            let offset = attributes.value("loop/offset").map_or(Bytes(0), Bytes);
+            self.backing.insert(id, (file, offset));
+        }
         let disk = Device {
             kind: kind(name, dir),
             model: attributes.text("device/model").filter(|m| !m.is_empty()),
@@ -154,10 +180,45 @@ impl Reading {
                 part.device = id_of(&part.name.replace('/', "!"));
             }
         }
+        for (id, (file, offset)) in std::mem::take(&mut self.backing) {
+            self.topology.lay_loop(id, &file, offset);
+        }
         for disk in &mut self.topology.hidden {
             disk.head = multipath_head(&disk.name).as_ref().and_then(id_of);
         }
         self.topology
+    }
+}
+
+impl Topology {
+    /// Lays the loop device `id` on the block device that its file is, if it is
+    /// one: sysfs has no links for that.
+    fn lay_loop(&mut self, id: DevId, file: &str, offset: Bytes) {
+        let Some(on) = self.by_node(file).filter(|on| *on != id) else {
+            return;
+        };
+        if let Some(device) = self.devices.get_mut(&on) {
+            device.holders.push(id);
+        }
+        if let Some(device) = self.devices.get_mut(&id) {
+            device.members.push(on);
+            let whole = offset.0.is_multiple_of(SECTOR_BYTES);
+            device.loop_on = whole.then_some(Place {
+                device: on,
+                start: Sectors(offset.0 / SECTOR_BYTES),
+            });
+        }
+    }
+
+    /// The device of a node's usual path: `/dev/sda1`, `/dev/mapper/vg-lv`.
+    fn by_node(&self, path: &str) -> Option<DevId> {
+        let name = path.strip_prefix("/dev/")?;
+        let mapped = name.strip_prefix("mapper/");
+        let same = |device: &&Device| match mapped {
+            Some(mapped) => device.dm_name.as_deref() == Some(mapped),
+            None => device.name == name,
+        };
+        self.devices.values().find(same).map(|device| device.id)
     }
 }
 
@@ -175,11 +236,15 @@ fn device(id: DevId, name: &str, attributes: &mut Attributes) -> Device {
         md: None,
         dm_name: None,
         dm_uuid: None,
+        dm_table: None,
+        loop_on: None,
         model: None,
         members: Vec::new(),
         holders: Vec::new(),
         overridden: None,
         geometry: Geometry::default(),
+        chain: None,
+        carries: Vec::new(),
         start_checks: Vec::new(),
         notes: Vec::new(),
         unreadable: Vec::new(),

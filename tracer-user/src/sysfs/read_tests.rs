@@ -60,6 +60,49 @@ fn an_array_on_partitions_with_a_volume_on_top() {
 }
 
 #[test]
+fn loop_devices_and_tables() {
+    let dir = expand(
+        "block/md127/dev = 9:127
+         block/md127/md/level = raid5
+         block/md127/md/raid_disks = 3
+         block/md127/md/chunk_size = 65536
+         block/dm-0/dev = 253:0
+         block/dm-0/dm/name = vg-lv
+         block/dm-0/slaves/md127 -> ../../md127
+         block/loop0/dev = 7:0
+         block/loop0/loop/backing_file = /dev/mapper/vg-lv
+         block/loop0/loop/offset = 65536
+         block/loop1/dev = 7:1
+         block/loop1/loop/backing_file = /images/disk
+         block/loop1/loop/offset = 0
+         block/loop2/dev = 7:2
+         block/loop2/loop/backing_file = /dev/md127
+         block/loop2/loop/offset = 100",
+    )
+    .unwrap();
+    let mut asked = Vec::new();
+    let topology = Topology::read_with(&SysRoot::new(dir.path()), |device| {
+        asked.push(device);
+        let target = crate::dm::Target::parse("linear", "9:127 2050");
+        let (start, len) = (Sectors(0), Sectors(99));
+        Some(vec![Segment { start, len, target }])
+    })
+    .unwrap();
+    let lv = topology.by_name("dm-0").unwrap();
+    assert_eq!(asked, [lv.id], "of mapped devices only");
+    assert_eq!(names(&topology, &lv.holders), ["loop0"]);
+    assert_eq!(lv.geometry.phase, Some(Bytes(130_048)));
+    let on = |name: &str| topology.by_name(name).unwrap();
+    assert_eq!(names(&topology, &on("loop0").members), ["dm-0"]);
+    assert_eq!(on("loop0").geometry.phase, Some(Bytes(130_048 - 65536)));
+    assert_eq!((on("loop1").loop_on, on("loop1").members.len()), (None, 0));
+    let md = topology.by_name("md127").unwrap();
+    assert_eq!(names(&topology, &md.holders), ["loop2"]);
+    let top = on("loop2").chain.as_ref().unwrap().top().unwrap();
+    assert_eq!(top.place, Err("no whole sector".to_owned()));
+}
+
+#[test]
 fn garbled_attributes_are_told_and_the_rest_is_read() {
     let topology = read(
         "block/sda/dev = 8:0

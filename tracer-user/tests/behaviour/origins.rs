@@ -5,6 +5,7 @@
 mod books;
 mod buffered;
 mod estimate;
+mod lvm;
 mod messages;
 mod model;
 mod rig;
@@ -179,6 +180,17 @@ fn writes_through_a_volume_that_starts_inside_a_stripe() {
         bytes.expect("bytes")
     });
     assert_eq!(inside[0] + inside[1], (rmw + rcw) * KIB, "{raid}");
+    // The layer that brings them, by its table.
+    let layers = &raid["cause"]["layers"];
+    let found = [&layers[0]["device"], &layers[0]["below"], &layers[0]["by"]];
+    assert_eq!(found, [device.name(), array.name(), "linear"], "{raid}");
+    let places = ["start_bytes", "offset_bytes", "phase_bytes"];
+    assert_eq!(
+        places.map(|key| layers[0][key].as_u64()),
+        [MIB, 128 * KIB, 320 * KIB].map(Some),
+        "{raid}"
+    );
+    assert_eq!(layers[1], Value::Null);
 }
 
 /// Reads go past the stripe cache, and through it where a member is gone.

@@ -6,6 +6,7 @@ use super::{Finding, Weight};
 use crate::{
     delta::{DeviceFigures, MainCause, RaidEstimate, RaidFigures},
     report::format::{counted, percent, size},
+    sysfs::chain::Layer,
 };
 
 /// The pre-reads of an array, compared with what is normal, and their cause.
@@ -162,12 +163,17 @@ fn why(device: &DeviceFigures, main: MainCause) -> String {
              one after another, or use a smaller chunk"
         ),
         MainCause::StartsInsideStripe => format!(
-            "writes that are long enough start inside a stripe: move what lies on the array to a \
-             multiple of {stripe}, and write in multiples of that"
+            "writes that are long enough start inside a stripe: {}, and write in multiples of that",
+            move_to_a_stripe(device, &stripe)
         ),
-        MainCause::EndsInsideStripe => {
-            format!("writes start at a stripe and end inside one: make them multiples of {stripe}")
-        }
+        MainCause::EndsInsideStripe => match shift(device) {
+            Some(shift) => {
+                format!("writes end inside a stripe: {shift}, and write in multiples of that")
+            }
+            None => format!(
+                "writes start at a stripe and end inside one: make them multiples of {stripe}"
+            ),
+        },
         MainCause::SplitByMd => format!(
             "md cuts longer writes in two inside a stripe: write at most as many times {stripe} as \
              queue/max_sectors_kb holds"
@@ -183,104 +189,56 @@ fn why(device: &DeviceFigures, main: MainCause) -> String {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use tracer_ebpf::{
-        op::Op,
-        origin::{
-            Cause, Origin,
-            abi::{CAUSES, CELLS, origin_cell},
-        },
-    };
-
-    use super::*;
-    use crate::{
-        delta::Meter,
-        report::testing::{Bench, by_name, find, raid_topology},
-        snapshot::{OriginKey, Origins, RowKey},
-        sysfs::stripe_cache::StripeCache,
-        units::DevId,
-    };
-
-    const MD127: DevId = DevId {
-        major: 9,
-        minor: 127,
-    };
-
-    /// 4 KiB written to md127, for which 12 KiB were read first.
-    fn bench() -> Bench {
-        let mut bench = Bench::new(raid_topology());
-        if let Some(md) = bench.topology.devices.get_mut(&MD127) {
-            md.md.as_mut().unwrap().raid_disks = Some(9);
-        }
-        bench.io("md127", Op::Write, (65536, 4096, 4096), 1, 1000);
-        let key = |name| {
-            let device = by_name(&bench.topology, name);
-            RowKey {
-                device: device.id,
-                name: device.name.clone(),
-            }
-        };
-        let component = OriginKey {
-            array: key("md127"),
-            component: key("sda1"),
-        };
-        let mut cells = Box::new([0; CELLS]);
-        cells[origin_cell(Origin::RmwData)] = 3;
-        cells[origin_cell(Origin::RmwData) + 1] = 12288;
-        cells[CAUSES + Cause::Smaller as usize] = 12288;
-        bench.snapshot.origins = Some(Origins {
-            components: [(component, cells)].into(),
-            rows: true,
-        });
-        bench
-    }
-
-    /// The last of these readings of the cache, and the summary.
-    fn said(active: &[u32]) -> [String; 2] {
-        let mut bench = bench();
-        let mut meter = Meter::new(
-            Bench::new(bench.topology.clone()).snapshot,
-            Vec::new(),
-            false,
-        );
-        meter.devices(&bench.topology);
-        for &active_rows in active {
-            let cache = StripeCache {
-                active_rows,
-                size_rows: 256,
-            };
-            bench.snapshot.stripe_caches = [(MD127, cache)].into();
-            meter.interval(bench.snapshot.clone());
-        }
-        let text = |interval: crate::delta::Interval| {
-            let device = find(&interval.devices, "md127");
-            prereads(device).unwrap().text
-        };
-        let now = crate::delta::between(
-            &Bench::new(bench.topology.clone()).snapshot,
-            &bench.snapshot,
-            &crate::delta::Scope {
-                known: &(&bench.topology).into(),
-                asked: &[],
-                by_process: false,
-                summary: false,
-            },
-        );
-        [text(now), text(meter.summary())]
-    }
-
-    #[test]
-    fn a_full_stripe_cache_is_told_with_what_more_would_take() {
-        let full = ". The stripe cache is full (256 of 256 rows); a larger one may merge more \
-                    writes: `echo 8192 > /sys/block/md127/md/stripe_cache_size` (288 MiB of memory)";
-        let [now, summary] = said(&[12, 256]);
-        assert!(now.ends_with(full), "{now}");
-        assert_eq!(now, summary);
-        assert!(now.starts_with("12 KiB read because"), "{now}");
-        // The summary has the fullest reading, an interval its own.
-        let [now, summary] = said(&[256, 12]);
-        assert!(!now.contains("stripe cache"), "{now}");
-        assert!(summary.ends_with(full), "{summary}");
-    }
+fn move_to_a_stripe(device: &DeviceFigures, stripe: &str) -> String {
+    shift(device)
+        .unwrap_or_else(|| format!("move what lies on the array to a multiple of {stripe}"))
 }
+
+/// The layers that begin inside a stripe, and where they should begin.
+fn shift(device: &DeviceFigures) -> Option<String> {
+    let stripe = device.geometry.stripe?.0;
+    let (lowest, more) = device.raid.as_ref()?.shifts().split_first()?;
+    let own = |layer: &Layer| layer.place.as_ref().ok().map(|place| place.own_offset.0);
+    let mut text = format!(
+        "{} begins {} into a stripe of {}",
+        named(&lowest.device, lowest.dm_name.as_deref()),
+        size(own(lowest)?),
+        named(&device.name, device.dm_name.as_deref()),
+    );
+    for layer in more {
+        text.push_str(&format!(
+            ", {} another {} in",
+            named(&layer.device, layer.dm_name.as_deref()),
+            size(own(layer)?)
+        ));
+    }
+    let whose = if more.is_empty() {
+        "its start"
+    } else {
+        "each start"
+    };
+    text.push_str(&format!(": move {whose} to a multiple of {}", size(stripe)));
+    if lowest
+        .dm_uuid
+        .as_ref()
+        .is_some_and(|uuid| uuid.starts_with("LVM-"))
+    {
+        text.push_str(&format!(
+            " (LVM: `pvcreate --dataalignment {}k`, extents a multiple of it)",
+            stripe >> 10
+        ));
+    }
+    Some(text)
+}
+
+/// `vg-data (dm-0)`.
+fn named(device: &str, dm_name: Option<&str>) -> String {
+    dm_name.map_or_else(|| device.to_owned(), |name| format!("{name} ({device})"))
+}
+
+#[cfg(test)]
+#[path = "raid_cache_tests.rs"]
+mod cache_tests;
+#[cfg(test)]
+#[path = "raid_tests.rs"]
+mod tests;

@@ -21,7 +21,7 @@ use crate::{
     delta::{DeviceFigures, Op},
     report::{
         format::{self, NOT_KNOWN, amount, count},
-        plain, reasons,
+        layers, plain, reasons,
     },
 };
 
@@ -86,6 +86,7 @@ fn about(device: &DeviceFigures, width: usize) -> Vec<Line<'static>> {
         lines.push("geometry not known".to_owned());
     }
     lines.extend(geometry);
+    lines.extend(layers::lines(device, width));
     lines.push(traffic(
         "reads ",
         &device.read,

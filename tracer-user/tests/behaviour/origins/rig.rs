@@ -114,19 +114,24 @@ impl Rig {
         }
         case::nothing_lost(attach, &report);
         let raid = row(line, device.name()).expect("the array")["raid"].clone();
-        for ((member, before), after) in self.members.iter().zip(&before).zip(&after) {
-            let origin = &row(line, member.name()).expect("a member")["origin"];
-            let stat = *after - *before;
-            assert_eq!(
-                (sum(&origin["read_bytes"]), sum(&origin["write_bytes"])),
-                (stat.read_bytes(), stat.written_bytes()),
-                "{attach:?}: {}: {origin}",
-                member.name()
-            );
-            assert_eq!(origin["read_bytes"]["unattributed"], 0, "{origin}");
-            assert_eq!(origin["write_bytes"]["unattributed"], 0, "{origin}");
-        }
+        add_up(line, &self.members, &before, &after);
         Some(raid)
+    }
+}
+
+/// All reasons of each component are its own books, and none is missing.
+pub(super) fn add_up(line: &Value, components: &[Device], before: &[Stat], after: &[Stat]) {
+    for ((component, before), after) in components.iter().zip(before).zip(after) {
+        let origin = &row(line, component.name()).expect("a component")["origin"];
+        let stat = *after - *before;
+        assert_eq!(
+            (sum(&origin["read_bytes"]), sum(&origin["write_bytes"])),
+            (stat.read_bytes(), stat.written_bytes()),
+            "{}: {origin}",
+            component.name()
+        );
+        assert_eq!(origin["read_bytes"]["unattributed"], 0, "{origin}");
+        assert_eq!(origin["write_bytes"]["unattributed"], 0, "{origin}");
     }
 }
 
