@@ -3,7 +3,7 @@
 //!
 //! Must not hide what a step prints: people and CI read it.
 
-mod guest;
+pub mod guest;
 
 use std::time::Instant;
 

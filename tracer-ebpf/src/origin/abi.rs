@@ -141,8 +141,6 @@ pub struct Component {
     pub stripe_bytes: u64,
     /// Where md splits.
     pub max_bytes: u64,
-    pub data_disks: u32,
-    pub parity_disks: u32,
     /// A [`super::Level`].
     pub level: u32,
     /// The kernel's `dev_t` of the array; 0 where md has no device of its own.
@@ -181,5 +179,5 @@ pub struct ComponentCells {
 const _: () = {
     assert!(size_of::<MdLayout>() == 13 * 8 + 28 * 2);
     assert!(size_of::<Region>() == 24);
-    assert!(size_of::<Component>() == 7 * 8 + 4 * 8 + 6 * 4 + MAX_REGIONS * 24);
+    assert!(size_of::<Component>() == 7 * 8 + 4 * 8 + 4 * 4 + MAX_REGIONS * 24);
 };

@@ -34,6 +34,8 @@ pub(crate) struct Row {
     sector: u64,
     state: u64,
     disks: u32,
+    /// Of the disks; fewer while a reshape adds some.
+    data_disks: u32,
     parity: bool,
     /// The member's block is P.
     is_p: bool,
@@ -82,6 +84,7 @@ impl Row {
             sector,
             state: Probed::at(&head, md!(stripe_state))?,
             disks,
+            data_disks: disks.wrapping_sub(if q < 0 { 1 } else { 2 }),
             is_p: slot == i32::from(p),
             parity: slot == i32::from(p) || slot == i32::from(q),
             dev: first.wrapping_add(u64::from(slot as u32).wrapping_mul(size)),
@@ -175,8 +178,8 @@ impl Row {
             len_bytes: u64::from(len),
             stripe_bytes: member.component.stripe_bytes,
             max_bytes: member.component.max_bytes,
-            data_disks: u64::from(member.component.data_disks),
-            parity_disks: u64::from(member.component.parity_disks),
+            data_disks: u64::from(self.data_disks),
+            parity_disks: u64::from(self.disks.wrapping_sub(self.data_disks)),
             written_blocks: u64::from(blocks.towrites()),
             not_synced: self.sector >= synced,
             never_rmw: rmw_level == 0,
@@ -284,7 +287,7 @@ pub(crate) fn count_row(row: &Row, member: &Member) -> Option<()> {
         return None;
     }
     let blocks = row.blocks()?;
-    let kind = row_kind(member.component.data_disks, blocks.whole(), blocks.stale());
+    let kind = row_kind(row.data_disks, blocks.whole(), blocks.stale());
     Cells::of(member.index)?.count(ROWS + kind as usize, 1);
     Some(())
 }

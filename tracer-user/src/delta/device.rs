@@ -19,7 +19,7 @@ use super::{
     histogram::LatencyBins,
     layers,
     origin::{self, OriginCounts, OriginFigures, OriginsBetween},
-    raid::{self, RaidFigures},
+    raid::{self, RaidFigures, Written},
     select::{self, Place},
 };
 use crate::{
@@ -204,7 +204,11 @@ impl DeviceFigures {
     /// Fills in why it was read and written, where that is known.
     fn set_origins(&mut self, device: &Device, key: &RowKey, origins: &OriginsBetween) {
         self.origin = origins.components.get(key).map(OriginCounts::figures);
-        let written = self.written_bytes();
+        let zeroes = self.write_zeroes.as_ref();
+        let written = Written {
+            requests: self.write.requests + zeroes.map_or(0, |zeroes| zeroes.requests),
+            bytes: self.written_bytes(),
+        };
         let (read, splits) = (&self.read, self.splits);
         // A level with parity whose rows nobody looked into: nothing is said of
         // its pre-reads, which is not that there were none.

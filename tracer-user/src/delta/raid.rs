@@ -89,6 +89,8 @@ pub struct Ratios {
     pub rows: Option<RowShares>,
     /// Of all that was pre-read.
     pub prereads: Option<PrereadShares>,
+    /// Writes of md's books to each write to the array.
+    pub metadata_writes: Option<f64>,
 }
 
 /// Shares of rows by how their parity was made; they add up to 1.
@@ -239,6 +241,13 @@ impl LargerCache {
     }
 }
 
+/// What was written to an array, write zeroes too.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    pub(super) requests: u64,
+    pub(super) bytes: u64,
+}
+
 /// Is it an array of a level with parity?
 pub(super) fn has_parity(device: &Device) -> bool {
     let md = device.md.as_ref();
@@ -270,7 +279,7 @@ impl RaidFigures {
         device: &Device,
         counts: &OriginCounts,
         read: &Op,
-        written_bytes: u64,
+        written: Written,
         splits: u64,
     ) -> Option<Self> {
         let md = device.md.as_ref()?;
@@ -283,14 +292,14 @@ impl RaidFigures {
         };
         let parity = has_parity(device);
         let rows = parity.then(|| counts.rows());
-        let written = writes.data + writes.parity + writes.metadata;
+        let members_written = writes.data + writes.parity + writes.metadata;
         Some(Self {
             level: md.level.clone(),
             raid_disks: md.raid_disks,
             degraded: md.degraded,
             sync_action: md.sync_action.clone(),
             user_read_bytes: read.bytes,
-            user_write_bytes: written_bytes,
+            user_write_bytes: written.bytes,
             fills: None,
             arrived: None,
             preread,
@@ -307,12 +316,13 @@ impl RaidFigures {
             unattributed_write_bytes: writes.unattributed,
             rows,
             ratios: Ratios {
-                preread: ratio(preread.sum(), written_bytes),
-                reads_on_write: ratio(preread.sum(), written),
-                write_amplification: ratio(written, written_bytes),
+                preread: ratio(preread.sum(), written.bytes),
+                reads_on_write: ratio(preread.sum(), members_written),
+                write_amplification: ratio(members_written, written.bytes),
                 write_amplification_minimum: write_amplification_minimum(md),
                 rows: rows.and_then(RowShares::new),
                 prereads: preread.shares(),
+                metadata_writes: ratio(origin.write_bios.metadata, written.requests),
             },
             causes: parity.then(|| Causes::new(counts, splits != 0)),
             stripe_cache: None,

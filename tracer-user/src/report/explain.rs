@@ -3,7 +3,7 @@
 //!
 //! Must not compute: every number in a sentence is in [`DeviceFigures`].
 
-mod raid;
+pub(super) mod raid;
 
 use std::cmp::Reverse;
 
@@ -324,7 +324,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        delta::Meter,
+        delta::{Fills, Meter},
         report::testing::{Bench, find, raid_topology},
     };
 
@@ -375,5 +375,23 @@ mod tests {
         );
         md.md_level = Some("raid0".to_owned());
         assert_eq!(sentence(&md).weight, Weight::Fine);
+    }
+
+    #[test]
+    fn reads_for_small_buffered_writes_come_with_a_remedy() {
+        let (mut disk, _) = after("sda2", Kernel::Write, 4096 * 512, 4096);
+        let none = Fills::default();
+        disk.fills = Some(none);
+        assert_eq!(sentence(&disk).weight, Weight::Fine);
+        disk.fills = Some(Fills {
+            write_fill_requests: 1001,
+            write_fill_bytes: 1001 * 4096,
+            ..none
+        });
+        let finding = sentence(&disk);
+        assert_eq!(finding.weight, Weight::Cost);
+        let begin = "1,001 reads (4004 KiB; normal: 0) made by write calls: ";
+        assert!(finding.text.starts_with(begin), "{}", finding.text);
+        assert!(finding.text.contains("`dd bs=1M`"), "{}", finding.text);
     }
 }

@@ -269,15 +269,10 @@ impl<'a> From<&'a DeviceFigures> for Device<'a> {
             histograms: figures.histograms.as_ref(),
             boundary: figures.boundary,
             fills: figures.fills,
-            raid: raid(figures),
+            raid: Raid::new(figures),
             origin: figures.origin,
         }
     }
-}
-
-fn raid(figures: &DeviceFigures) -> Option<Raid<'_>> {
-    let measured = figures.raid.as_ref().map(Raid::from);
-    measured.or_else(|| figures.raid_estimate.as_ref().map(Raid::from))
 }
 
 impl From<Geometry> for GeometryBytes {

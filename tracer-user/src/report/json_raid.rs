@@ -1,13 +1,16 @@
 //! The keys of an array in the JSON output.
 //!
-//! Must not compute: it renames what is in [`RaidFigures`].
+//! Must not compute: it renames what is in [`DeviceFigures`].
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::json_chain::Layer;
+use super::{explain, json_chain::Layer};
 use crate::{
-    delta::{Causes, MainCause, PrereadShares, RaidEstimate, RaidFigures, Rows, StripeShares},
+    delta::{
+        Causes, DeviceFigures, MainCause, PrereadShares, RaidEstimate, RaidFigures, Rows,
+        StripeShares,
+    },
     sysfs::stripe_cache::StripeCache,
 };
 
@@ -37,6 +40,9 @@ pub(super) struct Raid<'a> {
     parity_write_bytes: Option<u64>,
     metadata_write_bytes: Option<u64>,
     metadata_writes: Option<u64>,
+    /// To each write to the array. null: nothing was written, or it cannot be
+    /// told.
+    metadata_writes_per_write: Option<f64>,
     sync_read_bytes: Option<u64>,
     sync_write_bytes: Option<u64>,
     degraded_read_bytes: Option<u64>,
@@ -95,10 +101,19 @@ struct Cause<'a> {
     /// The layers above the array that begin inside a stripe, from the lowest
     /// up, where that is the main cause; empty: it is not, or none does.
     layers: Vec<Layer<'a>>,
+    /// The same for a person, with what to do. null: there were no pre-reads.
+    sentence: Option<String>,
 }
 
-impl<'a> From<&'a RaidFigures> for Raid<'a> {
-    fn from(raid: &'a RaidFigures) -> Self {
+impl<'a> Raid<'a> {
+    /// `None` for a device that is no array, or of whose members nothing is known.
+    pub(super) fn new(device: &'a DeviceFigures) -> Option<Self> {
+        let measured = device.raid.as_ref();
+        let measured = measured.map(|raid| Self::measured(device, raid));
+        measured.or_else(|| device.raid_estimate.as_ref().map(Self::from))
+    }
+
+    fn measured(device: &DeviceFigures, raid: &'a RaidFigures) -> Self {
         Self {
             level: &raid.level,
             raid_disks: raid.raid_disks,
@@ -119,6 +134,7 @@ impl<'a> From<&'a RaidFigures> for Raid<'a> {
             parity_write_bytes: Some(raid.parity_write_bytes),
             metadata_write_bytes: Some(raid.metadata_write_bytes),
             metadata_writes: Some(raid.metadata_writes),
+            metadata_writes_per_write: raid.ratios.metadata_writes,
             sync_read_bytes: Some(raid.sync_read_bytes),
             sync_write_bytes: Some(raid.sync_write_bytes),
             degraded_read_bytes: Some(raid.degraded_read_bytes),
@@ -140,6 +156,10 @@ impl<'a> From<&'a RaidFigures> for Raid<'a> {
                 main: causes.main().map(|(main, _)| main),
                 bytes: causes,
                 layers: raid.shifts().iter().map(Layer::from).collect(),
+                sentence: (raid.preread.sum() != 0)
+                    .then(|| explain::raid::prereads(device))
+                    .flatten()
+                    .map(|finding| finding.text),
             }),
             stripe_cache: raid.stripe_cache,
         }
@@ -169,6 +189,7 @@ impl<'a> From<&'a RaidEstimate> for Raid<'a> {
             parity_write_bytes: None,
             metadata_write_bytes: None,
             metadata_writes: None,
+            metadata_writes_per_write: None,
             sync_read_bytes: None,
             sync_write_bytes: None,
             degraded_read_bytes: None,

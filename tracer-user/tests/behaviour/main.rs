@@ -35,4 +35,5 @@ mod oracle;
 mod origins;
 mod partitions;
 mod processes;
+mod raid10;
 mod refused;

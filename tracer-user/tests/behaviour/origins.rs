@@ -5,6 +5,7 @@
 mod books;
 mod buffered;
 mod estimate;
+mod levels;
 mod lvm;
 mod messages;
 mod model;

@@ -24,7 +24,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 
 pub use accel::Accel;
 pub use kernel::MATRIX;
@@ -102,15 +102,28 @@ pub fn run(args: Args) -> Result<ExitCode> {
         timeout: Duration::from_secs(args.timeout),
         accel: args.accel,
     };
-    let code = guest.run(&command, io)?;
-    Ok(ExitCode::from(code))
+    let report = guest.run(&command, io)?;
+    Ok(ExitCode::from(report.code))
 }
 
 /// For tests: runs the shell line `command` in a guest with `kernel` (a name
 /// of [`MATRIX`] or a folder) and `payload` in its /bin; returns its status.
 pub fn run_in_guest(kernel: &str, payload: &[PathBuf], command: &str) -> Result<i32> {
     let guest = Guest::new(kernel, payload)?;
-    guest.run(command, Io::Streams).map(i32::from)
+    Ok(guest.run(command, Io::Streams)?.code.into())
+}
+
+/// Runs the shell line `command` as [`run_in_guest`] does and returns what it
+/// prints; an error where it fails.
+pub fn output_of_guest(kernel: &str, payload: &[PathBuf], command: &str) -> Result<String> {
+    let report = Guest::new(kernel, payload)?.run(command, Io::Kept)?;
+    let output = String::from_utf8(report.output).context("the guest's output")?;
+    ensure!(
+        report.code == 0,
+        "{output}\n`{command}` failed in the guest, exit status {}",
+        report.code
+    );
+    Ok(output)
 }
 
 /// The same, where others run beside it: each line of its output begins with
@@ -121,7 +134,7 @@ pub fn run_in_guest_beside_others(
     command: &str,
 ) -> Result<i32> {
     let guest = Guest::new(kernel, payload)?;
-    guest.run(command, Io::Marked(kernel)).map(i32::from)
+    Ok(guest.run(command, Io::Marked(kernel))?.code.into())
 }
 
 /// Fetches and makes all that guests with this kernel need: afterwards several
@@ -151,7 +164,7 @@ impl Guest {
         })
     }
 
-    fn run(&self, command: &str, io: Io) -> Result<u8> {
+    fn run(&self, command: &str, io: Io) -> Result<qemu::Report> {
         debian::ensure(&tools::packages())?;
         let base = initramfs::base(&self.kernel)?;
         let accel = self
@@ -166,7 +179,7 @@ impl Guest {
             report.code,
             begin.elapsed().as_secs_f64()
         );
-        Ok(report.code)
+        Ok(report)
     }
 
     fn boot(

@@ -7,10 +7,14 @@
 use std::{
     fs::{self, File},
     io::{self, Read, Write},
+    mem,
     os::fd::AsRawFd as _,
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
-    sync::mpsc::{self, RecvTimeoutError, Sender},
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{self, RecvTimeoutError, Sender},
+    },
     thread,
     time::Duration,
 };
@@ -42,6 +46,9 @@ pub(super) enum Io {
     Streams,
     /// The same, each line with this in front.
     Marked(&'static str),
+    /// The command's output is in the report, its errors come out as this
+    /// process's.
+    Kept,
     /// Nowhere.
     Discard,
 }
@@ -62,6 +69,29 @@ pub(super) struct Report {
     pub(super) code: u8,
     /// The kernel's uptime when the command was started.
     pub(super) ready_seconds: f64,
+    /// What the command printed, with [`Io::Kept`].
+    pub(super) output: Vec<u8>,
+}
+
+/// Keeps what is written to it.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl Kept {
+    fn taken(&self) -> Vec<u8> {
+        mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Machine<'_> {
@@ -72,6 +102,7 @@ impl Machine<'_> {
         // QEMU gets the file by its number.
         rustix::io::fcntl_setfd(self.initrd, FdFlags::empty())?;
         let mut child = self.command(dir).spawn().context("starting QEMU")?;
+        let kept = Kept::default();
         let end = match self.io {
             Io::Terminal => End::Itself(child.wait()?),
             Io::Streams => forward(&mut child, timeout, io::stdout(), io::stderr())?,
@@ -79,11 +110,15 @@ impl Machine<'_> {
                 let out = Marked::new(mark, io::stdout());
                 forward(&mut child, timeout, out, Marked::new(mark, io::stderr()))?
             }
+            Io::Kept => forward(&mut child, timeout, kept.clone(), io::stderr())?,
             Io::Discard => forward(&mut child, timeout, io::sink(), io::sink())?,
         };
         let status = fs::read_to_string(dir.join("status")).unwrap_or_default();
         if let Some(report) = parse_report(&status) {
-            return Ok(report);
+            return Ok(Report {
+                output: kept.taken(),
+                ..report
+            });
         }
         let console = fs::read(dir.join("console")).unwrap_or_default();
         let console = String::from_utf8_lossy(&console);
@@ -213,6 +248,7 @@ fn parse_report(status: &str) -> Option<Report> {
     Some(Report {
         ready_seconds: value("ready ")?.parse().ok()?,
         code: value("exit ")?.parse().ok()?,
+        output: Vec::new(),
     })
 }
 
@@ -269,7 +305,8 @@ mod tests {
             parse_report("ready 8.25\nexit 7\n"),
             Some(Report {
                 code: 7,
-                ready_seconds: 8.25
+                ready_seconds: 8.25,
+                output: Vec::new(),
             })
         );
         assert_eq!(parse_report("ready 8.25\n"), None);

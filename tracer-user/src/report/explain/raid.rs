@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The pre-reads of an array, compared with what is normal, and their cause.
-pub(super) fn prereads(device: &DeviceFigures) -> Option<Finding> {
+pub(in crate::report) fn prereads(device: &DeviceFigures) -> Option<Finding> {
     let Some(raid) = device.raid.as_ref() else {
         return device.raid_estimate.as_ref().and_then(estimated);
     };

@@ -4,6 +4,7 @@ use std::process::Command;
 
 use super::{
     device::Device,
+    direct::Direct,
     lab::Lab,
     process::{finished, run},
     wait,
@@ -36,13 +37,46 @@ impl Array {
         members: &[Device],
         more: &[&str],
     ) -> Self {
+        // "Not meaningful" for a level without redundancy.
+        let clean: &[&str] = if matches!(level, "0" | "linear") {
+            &[]
+        } else {
+            &["--assume-clean"]
+        };
+        Self::make(name, level, chunk, members, &[clean, more].concat())
+    }
+
+    /// The same, not synchronized, and its first resync held up: at the most
+    /// what comes first is done.
+    pub(crate) fn create_unsynced(
+        name: &str,
+        level: &str,
+        chunk: &str,
+        members: &[Device],
+    ) -> Self {
+        let limits = |min: &str, max: &str| {
+            for (name, limit) in [("min", min), ("max", max)] {
+                let path = format!("/proc/sys/dev/raid/speed_limit_{name}");
+                std::fs::write(path, limit).expect("a speed limit");
+            }
+        };
+        // In KiB a second; afterwards what the kernel begins with.
+        limits("100", "100");
+        let array = Self::make(name, level, chunk, members, &["--bitmap=none"]);
+        array.device.write("md/sync_action", "frozen");
+        limits("1000", "200000");
+        array
+    }
+
+    fn make(name: &str, level: &str, chunk: &str, members: &[Device], more: &[&str]) -> Self {
         let nodes: Vec<String> = members.iter().map(Device::node_text).collect();
         let node = format!("/dev/{name}");
         let count = format!("--raid-devices={}", members.len());
         let (level_arg, chunk_arg) = (format!("--level={level}"), format!("--chunk={chunk}"));
-        let mut args = vec!["--create", &node, "--run", &level_arg, &chunk_arg, &count];
-        if level != "0" {
-            args.push("--assume-clean");
+        let mut args = vec!["--create", &node, "--run", &level_arg, &count];
+        // "Forbidden" for a level without chunks.
+        if level != "1" {
+            args.push(&chunk_arg);
         }
         args.extend(more);
         args.extend(nodes.iter().map(String::as_str));
@@ -62,13 +96,38 @@ impl Array {
         self.device.clone()
     }
 
+    pub(crate) fn members(&self) -> &[Device] {
+        &self.members
+    }
+
+    /// Marks the array as written to, for good: md has no reason to write to
+    /// its superblocks any more.
+    pub(crate) fn keep_active(&self) {
+        self.device.write("md/safe_mode_delay", "0");
+        self.wait_until_idle();
+        Direct::open(&self.device).write(0, 4096, 1);
+        let state = self.device.read("md/array_state");
+        assert_eq!(state.as_deref(), Some("active"));
+    }
+
+    /// Starts a check, which stands back for nobody.
+    pub(crate) fn start_check(&self) {
+        // In KiB a second.
+        self.device.write("md/sync_speed_min", "200000");
+        self.device.write("md/sync_action", "check");
+    }
+
     /// Waits until md has nothing of its own to do: no resync, and the array
-    /// marked clean, which writes to every member.
+    /// marked clean where it ever will be, which writes to every member.
     pub(crate) fn wait_until_idle(&self) {
         wait::until_true("md to be idle", || {
-            let idle = |action: Option<String>| action.is_none_or(|action| action == "idle");
+            let idle = |action: Option<String>| {
+                action.is_none_or(|action| action == "idle" || action == "frozen")
+            };
             let clean = |state: Option<String>| state.is_none_or(|state| state != "active");
-            idle(self.device.read("md/sync_action")) && clean(self.device.read("md/array_state"))
+            let never = self.device.read("md/safe_mode_delay").as_deref() == Some("0.000");
+            idle(self.device.read("md/sync_action"))
+                && (never || clean(self.device.read("md/array_state")))
         });
     }
 

@@ -9,7 +9,6 @@ use super::{device::Device, ioctl};
 const BLKPG: libc::Ioctl = 0x1269;
 const BLKPG_ADD_PARTITION: i32 = 1;
 const BLKPG_DEL_PARTITION: i32 = 2;
-const NUMBER: i32 = 1;
 
 /// `struct blkpg_partition`, in bytes.
 #[repr(C)]
@@ -29,22 +28,29 @@ struct Argument {
     data: *mut c_void,
 }
 
-/// The first partition of a disk; deleted when dropped.
+/// A partition of a disk; deleted when dropped.
 pub(crate) struct Partition {
     disk: Device,
+    number: i32,
     device: Device,
 }
 
 impl Partition {
-    /// Of `[start, start + sectors)`.
+    /// The first, of `[start, start + sectors)`.
     pub(crate) fn create(disk: &Device, start: i64, sectors: i64) -> Self {
+        Self::numbered(disk, 1, start, sectors)
+    }
+
+    /// The one of this number.
+    pub(crate) fn numbered(disk: &Device, number: i32, start: i64, sectors: i64) -> Self {
         let node = File::open(disk.node()).expect("the disk to partition");
-        change(&node, BLKPG_ADD_PARTITION, start, sectors).expect("BLKPG_ADD_PARTITION");
+        change(&node, BLKPG_ADD_PARTITION, (number, start, sectors)).expect("BLKPG_ADD_PARTITION");
         let digit_last = disk.name().ends_with(|last: char| last.is_ascii_digit());
         let p = if digit_last { "p" } else { "" };
-        let name = format!("{}{p}{NUMBER}", disk.name());
+        let name = format!("{}{p}{number}", disk.name());
         Self {
             disk: disk.clone(),
+            number,
             device: Device::partition(disk.name(), &name),
         }
     }
@@ -62,16 +68,16 @@ impl Drop for Partition {
     fn drop(&mut self) {
         if let Ok(node) = File::open(self.disk.node()) {
             // Busy only after a test that failed.
-            let _ = change(&node, BLKPG_DEL_PARTITION, 0, 0);
+            let _ = change(&node, BLKPG_DEL_PARTITION, (self.number, 0, 0));
         }
     }
 }
 
-fn change(disk: &File, op: i32, start: i64, sectors: i64) -> std::io::Result<()> {
+fn change(disk: &File, op: i32, (number, start, sectors): (i32, i64, i64)) -> std::io::Result<()> {
     let mut range = Range {
         start: start * 512,
         length: sectors * 512,
-        number: NUMBER,
+        number,
         names: [0; 128],
     };
     let mut argument = Argument {

@@ -58,6 +58,49 @@ fn everything_has_a_reason() {
     }
 }
 
+/// What threads and the page cache make of a load is another each time; the
+/// pre-reads are what the members were read, as nobody else reads them.
+#[test]
+#[ignore = "needs md and scsi_debug: run in a guest"]
+fn only_prereads_are_read() {
+    let Some(lab) = Lab::open("only_prereads_are_read", &with("fio")) else {
+        return;
+    };
+    let rig = Rig::new(&lab, "6", "64", 6, &["--bitmap=none"]);
+    let device = rig.device();
+    device.write("md/group_thread_cnt", "2");
+    let before = rig.rest();
+    let Some(raid) = rig.measured(Attach::Btf, || {
+        Fio::mixed(&device, 211)
+            .set("rw=randwrite")
+            .deep("libaio")
+            .run(&lab);
+        Fio::mixed(&device, 61)
+            .set("rw=randwrite")
+            .set("direct=0")
+            .set("end_fsync=1")
+            // The rest of a page would be read by the page cache.
+            .set("bssplit=4k/40:64k/60")
+            .set("blockalign=4k")
+            .run(&lab);
+    }) else {
+        return;
+    };
+    let read: u64 = rig
+        .rest()
+        .iter()
+        .zip(&before)
+        .map(|(after, before)| (*after - *before).read_bytes())
+        .sum();
+    let parts = raid["preread_bytes"].as_object().expect("pre-reads");
+    let prereads: u64 = parts
+        .values()
+        .map(|bytes| bytes.as_u64().expect("bytes"))
+        .sum();
+    assert!(read > 0, "{raid}");
+    assert_eq!(prereads, read, "{raid}");
+}
+
 /// With a bitmap of its usual chunk, of a small one, and none.
 #[test]
 #[ignore = "needs md and scsi_debug: run in a guest"]

@@ -26,10 +26,23 @@ pub(super) struct Rig {
 
 impl Rig {
     pub(super) fn new(_lab: &Lab, level: &str, chunk: &str, disks: usize, more: &[&str]) -> Self {
+        Self::made(disks, |members| {
+            Array::create_with("md77", level, chunk, members, more)
+        })
+    }
+
+    /// Of an array that is not synchronized.
+    pub(super) fn unsynced(_lab: &Lab, level: &str, chunk: &str, disks: usize) -> Self {
+        Self::made(disks, |members| {
+            Array::create_unsynced("md77", level, chunk, members)
+        })
+    }
+
+    fn made(disks: usize, array: impl FnOnce(&[Device]) -> Array) -> Self {
         let module = ScsiDebug::load(&["dev_size_mb=64", "sector_size=512", "physblk_exp=3"]);
         module.add(disks - 1);
         let members = module.disks();
-        let array = Array::create_with("md77", level, chunk, &members, more);
+        let array = array(&members);
         // The first to open it makes the kernel look for partitions.
         drop(ioctl::open_direct(&array.device().node()));
         Self {
@@ -81,7 +94,7 @@ impl Rig {
 
     /// Starts one; it ends before a measurement does.
     pub(super) fn start_check(&self) {
-        self.device().write("md/sync_action", "check");
+        self.array.start_check();
     }
 
     /// The first member fails, for good.
@@ -94,45 +107,83 @@ impl Rig {
     /// Waits until neither md nor anybody else has anything left to do; the
     /// members' books then.
     pub(super) fn rest(&self) -> Vec<Stat> {
-        self.array.wait_until_idle();
-        self.array.wait_until_bitmap_is_written();
-        settle(&self.members)
+        rest(&[&self.array], &self.members)
     }
 
-    /// The array's figures of some work; `None`, and told, where the kernel
-    /// skipped runs of a program: nothing after that is comparable.
+    /// The array's figures of some work; `None` as in [`measured`].
     pub(super) fn measured(&self, attach: Attach, work: impl FnOnce()) -> Option<Value> {
-        let before = self.rest();
-        let device = self.device();
-        let tracer = Tracer::every("1h", &[&device], attach, &[]).wait_until_attached();
-        work();
-        let after = self.rest();
-        let report = tracer.stop();
-        let line = &report.summary;
-        if case::skipped_runs(attach, &report) {
-            return None;
-        }
-        case::nothing_lost(attach, &report);
-        let raid = row(line, device.name()).expect("the array")["raid"].clone();
-        add_up(line, &self.members, &before, &after);
-        Some(raid)
+        let found = measured(&[&self.array], &self.members, attach, work)?;
+        found.into_iter().next().map(|found| found.raid)
     }
 }
 
-/// All reasons of each component are its own books, and none is missing.
-pub(super) fn add_up(line: &Value, components: &[Device], before: &[Stat], after: &[Stat]) {
-    for ((component, before), after) in components.iter().zip(before).zip(after) {
-        let origin = &row(line, component.name()).expect("a component")["origin"];
-        let stat = *after - *before;
+/// What was said of an array, and of the members of all arrays, in their order.
+pub(super) struct Found {
+    pub(super) raid: Value,
+    pub(super) members: Vec<Value>,
+}
+
+/// Waits until neither md nor anybody else has anything left to do; the
+/// members' books then.
+fn rest(arrays: &[&Array], members: &[Device]) -> Vec<Stat> {
+    for array in arrays {
+        array.wait_until_idle();
+        array.wait_until_bitmap_is_written();
+    }
+    settle(members)
+}
+
+/// Figures of some work on arrays that all have these members, or partitions
+/// of one disk among them. `None`, and told, where the kernel skipped runs of a
+/// program: nothing after that is comparable.
+pub(super) fn measured(
+    arrays: &[&Array],
+    members: &[Device],
+    attach: Attach,
+    work: impl FnOnce(),
+) -> Option<Vec<Found>> {
+    let before = rest(arrays, members);
+    let devices: Vec<Device> = arrays.iter().map(|array| array.device()).collect();
+    let asked: Vec<&Device> = devices.iter().collect();
+    let tracer = Tracer::every("1h", &asked, attach, &[]).wait_until_attached();
+    work();
+    let after = rest(arrays, members);
+    let report = tracer.stop();
+    if case::skipped_runs(attach, &report) {
+        return None;
+    }
+    case::nothing_lost(attach, &report);
+    let line = &report.summary;
+    let rows = add_up(line, members, &before, &after);
+    let found = devices.iter().map(|device| Found {
+        raid: row(line, device.name()).expect("an array")["raid"].clone(),
+        members: rows.clone(),
+    });
+    Some(found.collect())
+}
+
+/// The components' rows: all reasons of each are its own books, and none is
+/// missing.
+pub(super) fn add_up(
+    line: &Value,
+    components: &[Device],
+    before: &[Stat],
+    after: &[Stat],
+) -> Vec<Value> {
+    let of = |device: &Device| row(line, device.name()).expect("a component").clone();
+    let rows: Vec<Value> = components.iter().map(of).collect();
+    for (index, row) in rows.iter().enumerate() {
+        let (origin, stat) = (&row["origin"], after[index] - before[index]);
         assert_eq!(
             (sum(&origin["read_bytes"]), sum(&origin["write_bytes"])),
             (stat.read_bytes(), stat.written_bytes()),
             "{}: {origin}",
-            component.name()
+            components[index].name()
         );
         assert_eq!(origin["read_bytes"]["unattributed"], 0, "{origin}");
         assert_eq!(origin["write_bytes"]["unattributed"], 0, "{origin}");
     }
+    rows
 }
 
 fn sum(parts: &Value) -> u64 {

@@ -46,7 +46,7 @@ pub(super) fn watched(
 }
 
 fn of_array(topology: &Topology, array: &Device, md: &MdArray, by_range: bool) -> Vec<Watched> {
-    let Some((level, parity_disks)) = level(&md.level) else {
+    let Some(level) = level(&md.level) else {
         return Vec::new();
     };
     let mut found = Vec::new();
@@ -80,8 +80,6 @@ fn of_array(topology: &Topology, array: &Device, md: &MdArray, by_range: bool) -
                 len_sectors: size.0,
                 stripe_bytes: array.geometry.stripe.unwrap_or(Bytes(0)).0,
                 max_bytes: array.limits.max_io.unwrap_or(Bytes(0)).0,
-                data_disks: array.geometry.data_disks.unwrap_or(0),
-                parity_disks,
                 level: level as u32,
                 array_dev: array.id.to_kernel(),
                 next: 0,
@@ -106,15 +104,14 @@ fn cuts_at_stripe(array: &Device) -> bool {
     cut.is_some() && cut == array.geometry.stripe
 }
 
-/// How md keeps data at this level, and on how many disks parity; `None` for
-/// an array that does no IO, or a level that is not known.
-fn level(name: &str) -> Option<(Level, u32)> {
+/// How md keeps data at this level; `None` for an array that does no IO, or a
+/// level that is not known.
+fn level(name: &str) -> Option<Level> {
     Some(match name {
-        "raid4" | "raid5" => (Level::Parity, 1),
-        "raid6" => (Level::Parity, 2),
-        "raid1" => (Level::Raid1, 0),
-        "raid10" => (Level::Raid10, 0),
-        "raid0" | "linear" => (Level::Plain, 0),
+        "raid4" | "raid5" | "raid6" => Level::Parity,
+        "raid1" => Level::Raid1,
+        "raid10" => Level::Raid10,
+        "raid0" | "linear" => Level::Plain,
         _ => return None,
     })
 }
