@@ -3,6 +3,7 @@
 //!
 //! Must not format text and must not read anything but its arguments.
 
+mod about;
 mod counts;
 mod device;
 mod estimate;

@@ -194,57 +194,43 @@ fn writes_through_a_volume_that_starts_inside_a_stripe() {
     assert_eq!(layers[1], Value::Null);
 }
 
-/// Reads go past the stripe cache, and through it where a member is gone.
+/// Reads go past the stripe cache, and through it where a member is gone; a
+/// check reads all of every member, once.
 #[test]
 #[ignore = "needs md and scsi_debug: run in a guest"]
-fn reads_and_a_failed_member() {
-    let Some(lab) = Lab::open("reads_and_a_failed_member", &needs()) else {
+fn reads_a_check_and_a_failed_member() {
+    let Some(lab) = Lab::open("reads_a_check_and_a_failed_member", &needs()) else {
         return;
     };
     let rig = Rig::new(&lab, "6", "64", 9, &["--bitmap=none"]);
     let device = rig.device();
     let read = || Direct::open(&device).read(100 * MIB, 1 << 20, 8);
-    for attach in Attach::TELLING {
-        let Some(raid) = rig.measured(attach, read) else {
-            return;
-        };
-        assert_eq!(raid["user_read_bytes"], 8 * MIB);
-        assert_eq!(Expected::of(&raid), Expected::default(), "{raid}");
-        assert_eq!(raid["degraded_read_bytes"], 0);
-    }
-    rig.fail_first();
-    for attach in Attach::TELLING {
-        rig.empty_stripe_cache();
-        let Some(raid) = rig.measured(attach, read) else {
-            return;
-        };
-        assert_eq!(raid["degraded"], 1, "{raid}");
-        assert_eq!(Expected::of(&raid), Expected::default(), "{raid}");
-        let degraded = raid["degraded_read_bytes"].as_u64().expect("bytes");
-        assert!(degraded > 0, "{raid}");
-        let Some(written) = rig.measured(attach, || {
-            Direct::open(&device).write(50 * MIB, 4096, 7);
-        }) else {
-            return;
-        };
-        assert_eq!(Expected::of(&written).rmw, 0, "{written}");
-    }
-}
-
-/// A check reads all of every member, once.
-#[test]
-#[ignore = "needs md and scsi_debug: run in a guest"]
-fn a_check_is_no_preread() {
-    let Some(lab) = Lab::open("a_check_is_no_preread", &needs()) else {
+    let Some(raid) = rig.measured(Attach::Raw, read) else {
         return;
     };
-    let rig = Rig::new(&lab, "6", "64", 9, &["--bitmap=none"]);
-    for attach in Attach::TELLING {
-        let Some(raid) = rig.measured(attach, || rig.check()) else {
-            return;
-        };
-        let member = rig.component_bytes();
-        assert_eq!(raid["sync_read_bytes"], 9 * member, "{raid}");
-        assert_eq!(Expected::of(&raid), Expected::default(), "{raid}");
-    }
+    assert_eq!(raid["user_read_bytes"], 8 * MIB);
+    assert_eq!(Expected::of(&raid), Expected::default(), "{raid}");
+    assert_eq!(raid["degraded_read_bytes"], 0);
+
+    let Some(raid) = rig.measured(Attach::Btf, || rig.check()) else {
+        return;
+    };
+    let member = rig.component_bytes();
+    assert_eq!(raid["sync_read_bytes"], 9 * member, "{raid}");
+    assert_eq!(Expected::of(&raid), Expected::default(), "{raid}");
+
+    rig.fail_first();
+    rig.empty_stripe_cache();
+    let Some(raid) = rig.measured(Attach::Btf, read) else {
+        return;
+    };
+    assert_eq!(raid["degraded"], 1, "{raid}");
+    assert_eq!(Expected::of(&raid), Expected::default(), "{raid}");
+    let degraded = raid["degraded_read_bytes"].as_u64().expect("bytes");
+    assert!(degraded > 0, "{raid}");
+    let write = || Direct::open(&device).write(50 * MIB, 4096, 7);
+    let Some(raid) = rig.measured(Attach::Raw, write) else {
+        return;
+    };
+    assert_eq!(Expected::of(&raid).rmw, 0, "{raid}");
 }
