@@ -150,6 +150,7 @@ fn watched(arrays: &[Layout], work: Work) -> Option<Seen> {
     for device in &devices {
         Direct::open(device).read(0, len, work.bytes / IO_BYTES);
     }
+    tracer.print_twice();
     let report = tracer.stop();
     if case::skipped_runs(Attach::Btf, &report) {
         return None;

@@ -35,7 +35,7 @@ pub(in crate::report) fn prereads(device: &DeviceFigures) -> Option<Finding> {
     if let Some(action) = raid
         .sync_action
         .as_deref()
-        .filter(|action| *action != "idle")
+        .filter(|action| !matches!(*action, "idle" | "frozen"))
     {
         text.push_str(&format!(". A {action} is running: not typical"));
     }

@@ -46,25 +46,17 @@ impl Array {
         Self::make(name, level, chunk, members, &[clean, more].concat())
     }
 
-    /// The same, not synchronized, and its first resync held up: at the most
-    /// what comes first is done.
+    /// The same without a bitmap, and as if its first resync had just begun and
+    /// were held up there.
     pub(crate) fn create_unsynced(
         name: &str,
         level: &str,
         chunk: &str,
         members: &[Device],
     ) -> Self {
-        let limits = |min: &str, max: &str| {
-            for (name, limit) in [("min", min), ("max", max)] {
-                let path = format!("/proc/sys/dev/raid/speed_limit_{name}");
-                std::fs::write(path, limit).expect("a speed limit");
-            }
-        };
-        // In KiB a second; afterwards what the kernel begins with.
-        limits("100", "100");
-        let array = Self::make(name, level, chunk, members, &["--bitmap=none"]);
+        let array = Self::create(name, level, chunk, members);
         array.device.write("md/sync_action", "frozen");
-        limits("1000", "200000");
+        array.device.write("md/resync_start", "0");
         array
     }
 
