@@ -87,6 +87,17 @@ impl Physical {
     pub const fn index(self) -> usize {
         self as usize
     }
+
+    /// Back from [`Self::index`].
+    #[inline(always)]
+    const fn from_index(index: u64) -> Self {
+        match index & 3 {
+            0 => Self::Unknown,
+            1 => Self::Aligned,
+            2 => Self::OffGrid,
+            _ => Self::SubBlock,
+        }
+    }
 }
 
 impl Chunk {
@@ -95,6 +106,17 @@ impl Chunk {
     pub const fn index(self) -> usize {
         self as usize
     }
+
+    /// Back from [`Self::index`].
+    #[inline(always)]
+    const fn from_index(index: u64) -> Self {
+        match index & 3 {
+            0 => Self::None,
+            1 => Self::Aligned,
+            2 => Self::Inside,
+            _ => Self::Crossing,
+        }
+    }
 }
 
 impl Stripe {
@@ -102,6 +124,17 @@ impl Stripe {
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
+    }
+
+    /// Back from [`Self::index`].
+    #[inline(always)]
+    const fn from_index(index: u64) -> Self {
+        match index & 3 {
+            0 => Self::None,
+            1 => Self::Full,
+            2 => Self::Mixed,
+            _ => Self::Partial,
+        }
     }
 }
 
@@ -126,16 +159,32 @@ pub fn modulo(value: u64, by: u64) -> u64 {
 #[inline(always)]
 #[must_use]
 pub fn classify(start: u64, len: u64, geometry: &Geometry) -> Class {
-    let (physical, partial_blocks) = physical(start, len, geometry);
+    classify_forgetting(start, len, geometry, |value| value)
+}
+
+/// [`classify`] for a verifier that walks every way through a program: `forget`
+/// gives back its argument, and hides which of few values it is. Else each way
+/// to a class is walked with each way to the next.
+#[inline(always)]
+#[must_use]
+pub fn classify_forgetting(
+    start: u64,
+    len: u64,
+    geometry: &Geometry,
+    forget: impl Fn(u64) -> u64,
+) -> Class {
+    let (in_block, partial_blocks) = physical(start, len, geometry);
+    let in_block = Physical::from_index(forget(in_block as u64));
+    let partial_blocks = forget(partial_blocks);
     let from_origin = start.wrapping_sub(geometry.origin_bytes);
-    let chunk = chunk(from_origin, len, geometry.chunk_bytes);
-    let (stripe, full_stripe_bytes) = stripe(from_origin, len, geometry.stripe_bytes);
+    let in_chunk = forget(chunk(from_origin, len, geometry.chunk_bytes) as u64);
+    let (in_stripe, full_stripe_bytes) = stripe(from_origin, len, geometry.stripe_bytes);
     Class {
-        physical,
-        chunk,
-        stripe,
+        physical: in_block,
+        chunk: Chunk::from_index(in_chunk),
+        stripe: Stripe::from_index(forget(in_stripe as u64)),
         partial_blocks,
-        full_stripe_bytes,
+        full_stripe_bytes: forget(full_stripe_bytes),
     }
 }
 

@@ -70,7 +70,10 @@ pub struct MdLayout {
     /// 1: from a table, not from this kernel's own BTF: every live structure
     /// is checked.
     pub unsure: u16,
-    pub _pad: [u16; 2],
+    /// Disks that a row is looked through for; no array that is watched has
+    /// more. At most [`MAX_DISKS`]: the verifier walks every turn of the loop.
+    pub row_disks: u16,
+    pub _pad: u16,
 }
 
 impl MdLayout {
@@ -117,13 +120,14 @@ impl MdLayout {
         clone_bio: ABSENT,
         by_range: 0,
         unsure: 0,
-        _pad: [0; 2],
+        row_disks: 0,
+        _pad: 0,
     };
 }
 
-/// Most disks that a row is looked through for; md's superblock 1.x has room
+/// Most disks of an array; md's superblock 1.x has room
 /// for 384 roles (`MD_SB_DISKS` and `max_dev`, drivers/md/md.c).
-pub const MAX_DISKS: u32 = 384;
+pub const MAX_DISKS: u16 = 384;
 
 /// Books of md's that a component can have.
 pub const MAX_REGIONS: usize = 6;

@@ -183,7 +183,7 @@ mod tests {
             ..Block::default()
         };
         let mut sum = Blocks::none();
-        for slot in 0..super::super::abi::MAX_DISKS {
+        for slot in 0..u32::from(super::super::abi::MAX_DISKS) {
             sum = sum.with(slot, &block);
         }
         assert_eq!((sum.towrites(), sum.insync()), (384, 384));

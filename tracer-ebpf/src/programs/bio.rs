@@ -9,7 +9,7 @@ use tracer_ebpf::{
     bins,
     caller::Caller,
     cells::{self, detail},
-    classify::{Physical, Stripe, classify},
+    classify::{Physical, Stripe},
     log_line,
     op::Op,
 };
@@ -294,7 +294,7 @@ fn count_process<K: Kernel>(bio: Ptr, io: &Io, caller: Caller) -> Option<()> {
         comm,
     };
     let mut by = ProcessCells::default();
-    let class = classify(io.start_bytes, io.len_bytes, &place.geometry);
+    let class = io.class(place);
     let misaligned = u64::from(matches!(
         class.physical,
         Physical::OffGrid | Physical::SubBlock

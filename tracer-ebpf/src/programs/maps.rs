@@ -154,6 +154,24 @@ pub(crate) fn seek_bytes(disk_slot: u32, start: u64, len: u64) -> Option<u64> {
     }
 }
 
+/// `value`, of which the verifier knows no more which of few it is: once it is
+/// mixed with a number that it does not know, and once more.
+#[inline(always)]
+pub(crate) fn forget(value: u64, unknown: u64) -> u64 {
+    let mut value = value;
+    // SAFETY: two exclusive ors with the same number change nothing.
+    unsafe {
+        asm!(
+            "{0} ^= {1}",
+            "{0} ^= {1}",
+            inout(reg) value,
+            in(reg) unknown,
+            options(pure, nomem, nostack)
+        );
+    }
+    value
+}
+
 /// Counts in a histogram cell of an asked device.
 #[inline(always)]
 pub(crate) fn count_detail(detail: Detail, cell: usize) {

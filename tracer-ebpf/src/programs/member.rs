@@ -6,7 +6,7 @@
 
 use tracer_ebpf::{
     abi::lost,
-    classify::{Physical, classify},
+    classify::Physical,
     op::Op,
     origin::{
         EndIo, Level, Metadata, Origin, Sync,
@@ -16,9 +16,10 @@ use tracer_ebpf::{
 
 use crate::{
     bio,
-    maps::count_lost,
+    maps::{self, count_lost},
     md_maps::{self, Cells, md},
     read::{Kernel, Ptr, Room, decode_op, in_kernel_thread, layout},
+    request,
     stripe::{self, Row},
 };
 
@@ -184,11 +185,12 @@ impl Member {
     #[inline(always)]
     fn add(&self, origin: Origin) -> Option<()> {
         let cells = Cells::of(self.index)?;
-        let cell = origin_cell(origin);
+        // One walk for all reasons there are.
+        let cell = maps::forget(origin_cell(origin) as u64, self.start_sector) as usize;
         cells.count(cell, 1);
         cells.count(cell + 1, self.len_bytes);
         let start_bytes = self.start_sector << 9;
-        let class = classify(start_bytes, self.len_bytes, &self.component.geometry);
+        let class = request::class(start_bytes, self.len_bytes, &self.component.geometry);
         if matches!(class.physical, Physical::OffGrid | Physical::SubBlock) {
             cells.count(cell + 2, 1);
         }

@@ -7,7 +7,7 @@ use tracer_ebpf::{
     abi::{ABSENT, FLAG_REQUEST_BASED, Place, lost},
     bins,
     cells::{self, detail, each_cell, has_place},
-    classify::{Chunk, Class, Physical, Stripe, classify},
+    classify::{Chunk, Class, Geometry, Physical, Stripe, classify_forgetting},
     log_line,
     op::Op,
 };
@@ -38,7 +38,20 @@ pub(crate) const UNPLACED: Class = Class {
     full_stripe_bytes: 0,
 };
 
+/// The class of what has a place and a length.
+#[inline(always)]
+pub(crate) fn class(start_bytes: u64, len_bytes: u64, geometry: &Geometry) -> Class {
+    classify_forgetting(start_bytes, len_bytes, geometry, |value| {
+        maps::forget(value, start_bytes)
+    })
+}
+
 impl Io {
+    #[inline(always)]
+    pub(crate) fn class(&self, place: &Place) -> Class {
+        class(self.start_bytes, self.len_bytes, &place.geometry)
+    }
+
     /// Names each cell that this IO changes.
     #[inline(always)]
     fn each_cell(&self, place: &Place, mut add: impl FnMut(usize, u64)) {
@@ -47,7 +60,7 @@ impl Io {
         } else if self.len_bytes == 0 {
             add(cells::ZERO_LENGTH, 1);
         } else {
-            let class = classify(self.start_bytes, self.len_bytes, &place.geometry);
+            let class = self.class(place);
             each_cell(self.op, self.len_bytes, &class, add);
         }
     }
@@ -56,7 +69,7 @@ impl Io {
     #[inline(always)]
     pub(crate) fn count(&self) -> Option<()> {
         let Some(direction) = self.direction() else {
-            let (op, slot) = (self.op as u32, self.slot.index);
+            let (op, slot) = (self.op as u64, u64::from(self.slot.index));
             count_rare(op, self.start_bytes, self.len_bytes, slot);
             return Some(());
         };
@@ -71,7 +84,13 @@ impl Io {
 
     /// Takes it back: it was put back and will be counted when issued again.
     #[inline(always)]
-    pub(crate) fn uncount(&self) -> Option<()> {
+    pub(crate) fn uncount(&self) {
+        let (op, slot) = (self.op as u64, u64::from(self.slot.index));
+        uncount(op, self.start_bytes, self.len_bytes, slot);
+    }
+
+    #[inline(always)]
+    fn take_back(&self) -> Option<()> {
         let place = self.slot.place()?;
         let slot = self.slot.index;
         self.each_cell(place, |cell, amount| {
@@ -83,6 +102,17 @@ impl Io {
         let block = Detail::of(place.detail)?;
         self.add_to_bins(self.direction()?, place, block, u64::MAX);
         Some(())
+    }
+
+    /// Back from numbers.
+    #[inline(always)]
+    fn from_numbers(op: u64, start_bytes: u64, len_bytes: u64, slot: u64) -> Option<Self> {
+        Some(Self {
+            op: Op::from_number(op as u32),
+            start_bytes,
+            len_bytes,
+            slot: Slot::of(slot as u32)?,
+        })
     }
 
     /// 0 for reads, 1 for writes; the histograms hold no other.
@@ -122,7 +152,7 @@ impl Io {
     #[inline(always)]
     pub(crate) fn latency_cells(&self, place: &Place) -> Option<usize> {
         let direction = self.direction()?;
-        let class = classify(self.start_bytes, self.len_bytes, &place.geometry);
+        let class = self.class(place);
         let misaligned = match class.physical {
             Physical::Unknown => return None,
             Physical::Aligned => 0,
@@ -135,25 +165,26 @@ impl Io {
 /// Counts what has no histograms: no reads or writes, or no bytes. Apart, to
 /// keep its many branches out of the way of what happens all the time.
 ///
-/// Numbers only. Handed over in memory, `op` would be one more known value on
-/// the caller's stack for the verifier, and up to 6.7 it lost track of which
-/// of them a branch depends on when they are read through another pointer than
-/// the frame's: it took paths for walked that were not, and replaced them as
-/// dead code. Flushes were counted as writes then (6.8: 41f6f64e6999, "support
-/// non-r10 register spill/fill to/from stack in precision tracking").
+/// A global function: walked by the verifier once for any four numbers, not once
+/// for each operation that its callers found.
+#[unsafe(no_mangle)]
 #[inline(never)]
-fn count_rare(op: u32, start_bytes: u64, len_bytes: u64, slot: u32) -> u32 {
-    let op = Op::from_number(op);
-    if let Some(slot) = Slot::of(slot)
-        && let Some(place) = slot.place()
+pub extern "C" fn count_rare(op: u64, start_bytes: u64, len_bytes: u64, slot: u64) -> u64 {
+    if let Some(io) = Io::from_numbers(op, start_bytes, len_bytes, slot)
+        && let Some(place) = io.slot.place()
     {
-        let io = Io {
-            op,
-            start_bytes,
-            len_bytes,
-            slot,
-        };
-        io.each_cell(place, |cell, amount| maps::count(slot.index, cell, amount));
+        let slot = io.slot.index;
+        io.each_cell(place, |cell, amount| maps::count(slot, cell, amount));
+    }
+    0
+}
+
+/// Takes an IO back. A global function like [`count_rare`].
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn uncount(op: u64, start_bytes: u64, len_bytes: u64, slot: u64) -> u64 {
+    if let Some(io) = Io::from_numbers(op, start_bytes, len_bytes, slot) {
+        let _ = io.take_back();
     }
     0
 }

@@ -8,9 +8,7 @@ use tracer_ebpf::{
     abi::ABSENT,
     origin::{
         Block, Blocks, Cause, EndIo, Level, Origin, RecoveryBits, Shape, StripeRead, StripeWrite,
-        Sync,
-        abi::{MAX_DISKS, ROWS},
-        cause, row_kind, stripe_read, stripe_write,
+        Sync, abi::ROWS, cause, row_kind, stripe_read, stripe_write,
     },
 };
 
@@ -67,7 +65,7 @@ impl Row {
         let head = Probed::window(&mut room, stripe, md!(stripe_raid_conf))?;
         let disks: i32 = Probed::at(&head, md!(stripe_disks))?;
         let disks = disks as u32;
-        if disks > MAX_DISKS || slot >= u64::from(disks) {
+        if disks > u32::from(md!(row_disks)) || slot >= u64::from(disks) {
             return None;
         }
         let sector: u64 = Probed::at(&head, md!(stripe_sector))?;
@@ -242,7 +240,7 @@ pub extern "C" fn walk_row(stripe: u64, disks: u64) -> u64 {
     }
     let mut blocks = Blocks::none();
     let mut dev = stripe.wrapping_add(u64::from(md!(stripe_dev)));
-    for slot in 0..MAX_DISKS {
+    for slot in 0..u32::from(md!(row_disks)) {
         if u64::from(slot) >= disks {
             break;
         }

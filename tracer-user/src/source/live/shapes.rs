@@ -4,7 +4,10 @@
 //!
 //! For tests. Must not count anything.
 
-use tracer_ebpf::{abi::Config, origin::abi::MdLayout};
+use tracer_ebpf::{
+    abi::Config,
+    origin::abi::{MAX_DISKS, MdLayout},
+};
 
 use super::{attach, object, object::Sizes, origins};
 use crate::plan::{Event, Kind, ProbePlan, md};
@@ -71,6 +74,7 @@ pub fn md_layouts() -> Vec<(&'static str, MdLayout)> {
     let bio = MdLayout {
         bio_end_io: 56,
         bio_private: 64,
+        row_disks: MAX_DISKS,
         ..MdLayout::NONE
     };
     let mut rows = bio;
@@ -89,11 +93,16 @@ pub fn md_layouts() -> Vec<(&'static str, MdLayout)> {
         ..rows
     };
     let by_range = MdLayout { by_range: 1, ..all };
+    let few_disks = MdLayout {
+        row_disks: 16,
+        ..all
+    };
     vec![
         ("bios only", bio),
         ("rows from a table", rows),
         ("everything", all),
         ("everything, by range", by_range),
+        ("everything, rows of 16 disks", few_disks),
     ]
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use tracer_ebpf::origin::{
     Level,
-    abi::{Component, MAX_REGIONS},
+    abi::{Component, MAX_DISKS, MAX_REGIONS},
 };
 
 use super::super::place;
@@ -28,6 +28,29 @@ pub(super) struct Watched {
     pub(super) component: Component,
 }
 
+/// The least room for a row: arrays of this size are not loaded for one by one.
+const LEAST_ROW_DISKS: u32 = 16;
+
+/// Disks that a row of the arrays in `asked` may have, rounded up: before a
+/// reshape or after it.
+pub(super) fn row_disks(topology: &Topology, asked: Option<&HashSet<DevId>>) -> u16 {
+    let disks = arrays(topology, asked).map(|(_, md)| md.raid_disks.max(md.raid_disks_before));
+    let most = disks.flatten().max().unwrap_or(0).max(LEAST_ROW_DISKS);
+    let rounded = most.checked_next_power_of_two().unwrap_or(u32::MAX);
+    u16::try_from(rounded).map_or(MAX_DISKS, |disks| disks.min(MAX_DISKS))
+}
+
+fn arrays<'a>(
+    topology: &'a Topology,
+    asked: Option<&'a HashSet<DevId>>,
+) -> impl Iterator<Item = (&'a Device, &'a MdArray)> {
+    topology
+        .devices
+        .values()
+        .filter(move |device| asked.is_none_or(|asked| asked.contains(&device.id)))
+        .filter_map(|device| Some((device, device.md.as_ref()?)))
+}
+
 /// Every component of every array in `asked`; of all arrays where that is
 /// `None`.
 pub(super) fn watched(
@@ -35,12 +58,7 @@ pub(super) fn watched(
     asked: Option<&HashSet<DevId>>,
     by_range: bool,
 ) -> Vec<Watched> {
-    let arrays = topology
-        .devices
-        .values()
-        .filter(|device| asked.is_none_or(|asked| asked.contains(&device.id)))
-        .filter_map(|device| Some((device, device.md.as_ref()?)));
-    arrays
+    arrays(topology, asked)
         .flat_map(|(array, md)| of_array(topology, array, md, by_range))
         .collect()
 }
@@ -114,4 +132,29 @@ fn level(name: &str) -> Option<Level> {
         "raid0" | "linear" => Level::Plain,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::testing::raid_topology;
+
+    fn room_for(disks: Option<u32>, before: Option<u32>) -> u16 {
+        let mut topology = raid_topology();
+        let mut arrays = topology.devices.values_mut();
+        let md = arrays.find_map(|device| device.md.as_mut()).unwrap();
+        (md.raid_disks, md.raid_disks_before) = (disks, before);
+        row_disks(&topology, None)
+    }
+
+    #[test]
+    fn a_row_has_room_for_every_array_that_md_allows() {
+        assert_eq!(room_for(None, None), 16);
+        assert_eq!(room_for(Some(16), None), 16);
+        assert_eq!(room_for(Some(17), None), 32);
+        assert_eq!(room_for(Some(10), Some(40)), 64);
+        assert_eq!(room_for(Some(257), None), 384);
+        assert_eq!(room_for(Some(u32::MAX), None), 384);
+        assert_eq!(row_disks(&raid_topology(), Some(&HashSet::new())), 16);
+    }
 }

@@ -17,7 +17,7 @@ use tracer_ebpf::{
 };
 
 use self::{
-    components::{Watched, watched},
+    components::{Watched, row_disks, watched},
     maps::OriginMaps,
 };
 use super::{
@@ -101,6 +101,7 @@ impl Origins {
                 "{most} of {components} are watched, to save memory: name an array with --dev"
             ));
         }
+        plan.layout.row_disks = row_disks(topology, asked);
         let mut ebpf = object::open_for_md(layout, &plan.layout, capacity)?;
         let mut maps = OriginMaps::take(&mut ebpf)?;
         maps.set_end_functions(&plan.end_functions)?;
@@ -157,12 +158,15 @@ impl Origins {
     }
 
     /// Watches the components that there are now; false where no room is left
-    /// for those that came, and a new copy is to be started.
+    /// for those that came, or for their rows, and a new copy is to be started.
     pub(super) fn follow(
         &mut self,
         topology: &Topology,
         asked: Option<&HashSet<DevId>>,
     ) -> Result<bool, OriginsError> {
+        if row_disks(topology, asked) > self.plan.layout.row_disks {
+            return Ok(false);
+        }
         let by_range = self.plan.layout.by_range != 0;
         let mut wanted = watched(topology, asked, by_range);
         wanted.truncate(self.most);
