@@ -8,6 +8,7 @@ pub const MAX_WRITE_CALLS: usize = 8;
 
 /// Who is behind a bio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Caller {
     /// A write call.
     Write,
@@ -15,6 +16,19 @@ pub enum Caller {
     Fault,
     /// Another system call, a thread of the kernel's, or not known.
     Other,
+}
+
+impl Caller {
+    /// Back from `self as u32`.
+    #[inline(always)]
+    #[must_use]
+    pub const fn from_number(number: u32) -> Self {
+        match number {
+            0 => Self::Write,
+            1 => Self::Fault,
+            _ => Self::Other,
+        }
+    }
 }
 
 /// Numbers of the calls that write, 0 for none: no kernel's 0 writes.

@@ -82,19 +82,32 @@ pub const fn joint_cell(base: usize, physical: Physical, chunk: Chunk, stripe: S
 
 /// Names each cell that one request of `len_bytes` changes, with its amount.
 #[inline(always)]
-pub fn each_cell(op: Op, len_bytes: u64, class: &Class, mut add: impl FnMut(usize, u64)) {
+pub fn each_cell(op: Op, len_bytes: u64, class: &Class, add: impl FnMut(usize, u64)) {
+    each_cell_hidden(op, len_bytes, class, |cell| cell, add);
+}
+
+/// [`each_cell`] where the one cell that is computed, the joint one, goes through
+/// `hide`, which gives it back.
+#[inline(always)]
+pub fn each_cell_hidden(
+    op: Op,
+    len_bytes: u64,
+    class: &Class,
+    hide: impl Fn(usize) -> usize,
+    mut add: impl FnMut(usize, u64),
+) {
     match op {
         Op::Read => {
-            add(read_cell(class.physical, class.chunk), 1);
+            add(hide(read_cell(class.physical, class.chunk)), 1);
             add(READ_BYTES, len_bytes);
             if class.partial_blocks != 0 {
                 add(READ_PARTIAL_BLOCKS, class.partial_blocks);
             }
         }
-        Op::Write => joint(WRITE, WRITE_TAIL, len_bytes, class, add),
-        Op::WriteZeroes => rare(WRITE_ZEROES, len_bytes, class, add),
-        Op::Discard => rare(DISCARD, len_bytes, class, add),
-        Op::SecureErase => rare(SECURE_ERASE, len_bytes, class, add),
+        Op::Write => joint(WRITE, WRITE_TAIL, len_bytes, class, hide, add),
+        Op::WriteZeroes => rare(WRITE_ZEROES, len_bytes, class, hide, add),
+        Op::Discard => rare(DISCARD, len_bytes, class, hide, add),
+        Op::SecureErase => rare(SECURE_ERASE, len_bytes, class, hide, add),
         Op::ZoneAppend => {
             add(ZONE_APPEND, 1);
             add(ZONE_APPEND_BYTES, len_bytes);
@@ -117,14 +130,27 @@ pub const fn has_place(op: Op) -> bool {
 }
 
 #[inline(always)]
-fn rare(base: usize, len_bytes: u64, class: &Class, add: impl FnMut(usize, u64)) {
-    joint(base, base + JOINT, len_bytes, class, add);
+fn rare(
+    base: usize,
+    len_bytes: u64,
+    class: &Class,
+    hide: impl Fn(usize) -> usize,
+    add: impl FnMut(usize, u64),
+) {
+    joint(base, base + JOINT, len_bytes, class, hide, add);
 }
 
 #[inline(always)]
-fn joint(base: usize, tail: usize, len_bytes: u64, class: &Class, mut add: impl FnMut(usize, u64)) {
+fn joint(
+    base: usize,
+    tail: usize,
+    len_bytes: u64,
+    class: &Class,
+    hide: impl Fn(usize) -> usize,
+    mut add: impl FnMut(usize, u64),
+) {
     add(
-        joint_cell(base, class.physical, class.chunk, class.stripe),
+        hide(joint_cell(base, class.physical, class.chunk, class.stripe)),
         1,
     );
     if let Stripe::None = class.stripe {

@@ -9,7 +9,7 @@ use tracer_ebpf::{
     bins,
     caller::Caller,
     cells::{self, detail},
-    classify::{Physical, Stripe},
+    classify::{Physical, Stripe, classify},
     log_line,
     op::Op,
 };
@@ -162,7 +162,9 @@ fn queue<K: Kernel>(bio: Ptr, address: impl Fn() -> Option<u64>) -> Option<()> {
         Caller::Other
     };
     if config().by_process != 0 && !empty {
-        count_process::<K>(bio, &seen.io, caller);
+        let io = &seen.io;
+        let who = io.op as u64 | (caller as u64) << 8;
+        count_process::<K>(bio, who, io.start_bytes, io.len_bytes, io.slot.index);
     }
     Some(())
 }
@@ -279,9 +281,33 @@ fn sends_bios(dev: u32) -> Option<bool> {
     Some(Slot::of(maps::slot(dev)?)?.flags() & FLAG_REQUEST_BASED == 0)
 }
 
-/// Counts a bio for whoever submits it.
+/// Counts a bio for whoever submits it; `who` is the operation and, above its
+/// eight bits, the [`Caller`].
+///
+/// Apart, for what it needs of the stack, of which all that call each other have
+/// 512 bytes. Numbers only: handed over in memory, the operation would be one
+/// more known value on the caller's stack for the verifier, and up to 6.7 it lost
+/// track of which of them a branch depends on when they are read through another
+/// pointer than the frame's: it took paths for walked that were not, and replaced
+/// them as dead code (6.8: 41f6f64e6999, "support non-r10 register spill/fill
+/// to/from stack in precision tracking").
+#[inline(never)]
+fn count_process<K: Kernel>(
+    bio: Ptr,
+    who: u64,
+    start_bytes: u64,
+    len_bytes: u64,
+    slot: u32,
+) -> u32 {
+    let Some(io) = Io::from_numbers(who & 0xff, start_bytes, len_bytes, u64::from(slot)) else {
+        return 0;
+    };
+    let _ = add_process::<K>(bio, &io, Caller::from_number((who >> 8) as u32));
+    0
+}
+
 #[inline(always)]
-fn count_process<K: Kernel>(bio: Ptr, io: &Io, caller: Caller) -> Option<()> {
+fn add_process<K: Kernel>(bio: Ptr, io: &Io, caller: Caller) -> Option<()> {
     let place = io.slot.place()?;
     if place.detail == 0 {
         return None;
@@ -294,7 +320,7 @@ fn count_process<K: Kernel>(bio: Ptr, io: &Io, caller: Caller) -> Option<()> {
         comm,
     };
     let mut by = ProcessCells::default();
-    let class = io.class(place);
+    let class = classify(io.start_bytes, io.len_bytes, &place.geometry);
     let misaligned = u64::from(matches!(
         class.physical,
         Physical::OffGrid | Physical::SubBlock

@@ -92,11 +92,12 @@ pub(crate) fn count(slot: u32, cell: usize, amount: u64) {
     if cell < HOT_CELLS {
         if let Some(block) = HOT.get_ptr_mut(slot) {
             // SAFETY: only computes the field's address.
-            add_at::<HOT_CELLS>(unsafe { &raw mut (*block).cells }, cell, amount);
+            add_at::<HOT_CELLS>(unsafe { &raw mut (*block).cells }, hide(cell), amount);
         }
     } else if let Some(block) = SHARED.get_ptr_mut(slot) {
         // SAFETY: only computes the field's address.
-        add_at::<SHARED_CELLS>(unsafe { &raw mut (*block).cells }, cell - HOT_CELLS, amount);
+        let cells = unsafe { &raw mut (*block).cells };
+        add_at::<SHARED_CELLS>(cells, hide(cell - HOT_CELLS), amount);
     }
 }
 
@@ -126,7 +127,7 @@ impl Hot {
 pub(crate) fn count_requeued(slot: u32, cell: usize, amount: u64) {
     if let Some(block) = SHARED.get_ptr_mut(slot) {
         // SAFETY: only computes the field's address.
-        add_at::<CELLS>(unsafe { &raw mut (*block).requeued }, cell, amount);
+        add_at::<CELLS>(unsafe { &raw mut (*block).requeued }, hide(cell), amount);
     }
 }
 
@@ -152,6 +153,17 @@ pub(crate) fn seek_bytes(disk_slot: u32, start: u64, len: u64) -> Option<u64> {
         core::ptr::write_volatile(end, start.wrapping_add(len));
         Some(start.abs_diff(before))
     }
+}
+
+/// A computed cell. Hides from the compiler that it is in bounds: the verifier
+/// cannot follow the arithmetic that tells so, and needs the comparison that the
+/// compiler would drop.
+#[inline(always)]
+pub(crate) fn hide(cell: usize) -> usize {
+    let mut cell = cell;
+    // SAFETY: changes nothing.
+    unsafe { asm!("{0} = {0}", inout(reg) cell) };
+    cell
 }
 
 /// `value`, of which the verifier knows no more which of few it is: once it is
@@ -181,13 +193,8 @@ pub(crate) fn count_detail(detail: Detail, cell: usize) {
 /// Adds to a histogram cell of an asked device.
 #[inline(always)]
 pub(crate) fn add_detail(detail: Detail, cell: usize, amount: u64) {
-    let mut cell = cell;
-    // SAFETY: changes nothing. It hides from the compiler that the bin is in
-    // bounds: the verifier cannot follow the arithmetic that tells so, and
-    // needs the comparison that the compiler would drop.
-    unsafe { asm!("{0} = {0}", inout(reg) cell) };
     // SAFETY: only computes the field's address.
-    add_at::<{ detail::CELLS }>(unsafe { &raw mut (*detail.0).cells }, cell, amount);
+    add_at::<{ detail::CELLS }>(unsafe { &raw mut (*detail.0).cells }, hide(cell), amount);
 }
 
 /// The per-CPU histograms of an asked device.

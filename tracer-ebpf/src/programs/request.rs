@@ -6,7 +6,7 @@
 use tracer_ebpf::{
     abi::{ABSENT, FLAG_REQUEST_BASED, Place, lost},
     bins,
-    cells::{self, detail, each_cell, has_place},
+    cells::{self, detail, each_cell, each_cell_hidden, has_place},
     classify::{Chunk, Class, Geometry, Physical, Stripe, classify_forgetting},
     log_line,
     op::Op,
@@ -61,7 +61,7 @@ impl Io {
             add(cells::ZERO_LENGTH, 1);
         } else {
             let class = self.class(place);
-            each_cell(self.op, self.len_bytes, &class, add);
+            each_cell_hidden(self.op, self.len_bytes, &class, maps::hide, add);
         }
     }
 
@@ -106,7 +106,12 @@ impl Io {
 
     /// Back from numbers.
     #[inline(always)]
-    fn from_numbers(op: u64, start_bytes: u64, len_bytes: u64, slot: u64) -> Option<Self> {
+    pub(crate) fn from_numbers(
+        op: u64,
+        start_bytes: u64,
+        len_bytes: u64,
+        slot: u64,
+    ) -> Option<Self> {
         Some(Self {
             op: Op::from_number(op as u32),
             start_bytes,

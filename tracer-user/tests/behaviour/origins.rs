@@ -10,6 +10,7 @@ mod lvm;
 mod messages;
 mod model;
 mod rig;
+mod versions;
 
 use serde_json::Value;
 

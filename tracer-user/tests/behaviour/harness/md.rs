@@ -46,6 +46,19 @@ impl Array {
         Self::make(name, level, chunk, members, &[clean, more].concat())
     }
 
+    /// The same after its first resync: a journal cannot be without one.
+    pub(crate) fn synchronized(
+        name: &str,
+        level: &str,
+        chunk: &str,
+        members: &[Device],
+        more: &[&str],
+    ) -> Self {
+        let array = Self::make(name, level, chunk, members, more);
+        array.wait_until_idle();
+        array
+    }
+
     /// The same without a bitmap, and as if its first resync had just begun and
     /// were held up there.
     pub(crate) fn create_unsynced(
