@@ -147,6 +147,7 @@ pub(crate) fn exact_by(
     args: &[&str],
     workload: impl FnOnce(),
 ) -> Vec<Seen> {
+    let ways = &Attach::tried(ways);
     let devices: Vec<Device> = watched.iter().map(|one| one.device.clone()).collect();
     // The first to open a new device makes the kernel look for partitions: that
     // is over before anybody counts.

@@ -23,13 +23,19 @@ const MIB: u64 = 1 << 20;
 const FIO: Needs = Needs::Program("fio");
 const MDADM: Needs = Needs::Program("mdadm");
 
-/// Attached in the two ways that tell everything.
-struct Both([(Attach, Tracer); 2]);
+/// Attached in the ways that tell everything.
+struct Both(Vec<(Attach, Tracer)>);
 
 impl Both {
     fn of(devices: &[&Device]) -> Self {
-        let started = Attach::TELLING.map(|attach| (attach, Tracer::of(devices, attach, &[])));
-        Self(started.map(|(attach, tracer)| (attach, tracer.wait_until_attached())))
+        let ways = Attach::tried(&Attach::TELLING).into_iter();
+        let started: Vec<_> = ways
+            .map(|attach| (attach, Tracer::of(devices, attach, &[])))
+            .collect();
+        let attached = started
+            .into_iter()
+            .map(|(attach, tracer)| (attach, tracer.wait_until_attached()));
+        Self(attached.collect())
     }
 
     /// Waits until each has printed a row of `name` that is as wanted.
@@ -45,15 +51,16 @@ impl Both {
 
     /// Ends both; each must have lost nothing, and its row of `name` must be
     /// what the kernel's books say.
-    fn stop(self, name: &str, stat: &Stat, books: Books) -> [Report; 2] {
-        self.0.map(|(attach, tracer)| {
+    fn stop(self, name: &str, stat: &Stat, books: Books) -> Vec<(Attach, Report)> {
+        let reports = self.0.into_iter().map(|(attach, tracer)| {
             let report = tracer.stop();
             let who = format!("{} on {name}", attach.word());
             let row = row(&report.summary, name)
                 .unwrap_or_else(|| panic!("{who}: no row in {}", report.summary));
             books_agree(&who, attach, row, stat, books);
-            report
-        })
+            (attach, report)
+        });
+        reports.collect()
     }
 }
 
@@ -93,7 +100,7 @@ fn a_disk_partitioned_meanwhile() {
     });
     let stat = settle(std::slice::from_ref(&device))[0] - before;
     let reports = both.stop(device.name(), &stat, Books::All);
-    for (report, attach) in reports.iter().zip(Attach::TELLING) {
+    for (attach, report) in reports {
         let row = row(&report.summary, partition.name()).expect("the partition's row");
         books_agree(attach.word(), attach, row, &of_partition, Books::All);
     }
@@ -122,7 +129,7 @@ fn a_disk_added_meanwhile() {
         .run(&lab);
     let stat = settle(std::slice::from_ref(&new))[0];
     let reports = both.stop(new.name(), &stat, Books::All);
-    for report in &reports {
+    for (_, report) in &reports {
         let row = row(&report.summary, new.name()).expect("its row");
         let sub_block = row["write"]["physical"]["sub_block"].as_u64();
         assert!(sub_block >= Some(101), "{row}");
@@ -157,7 +164,7 @@ fn an_array_created_again_with_another_chunk() {
         .run(&lab);
     let of_second = settle(&[second.device()])[0];
     let reports = both.stop("md71", &(of_first + of_second), Books::Array);
-    for report in &reports {
+    for (_, report) in &reports {
         let row = row(&report.summary, "md71").expect("its row");
         let aligned = row["write"]["chunk"]["aligned"].as_u64();
         assert!(aligned >= Some(53), "{row}");
@@ -189,7 +196,7 @@ fn an_array_reshaped() {
         .run(&lab);
     let stat = settle(std::slice::from_ref(&device))[0] - before;
     let reports = both.stop("md72", &stat, Books::Array);
-    for report in &reports {
+    for (_, report) in &reports {
         let row = row(&report.summary, "md72").expect("its row");
         let full = row["write"]["stripe"]["full"].as_u64();
         assert!(full >= Some(53), "{row}");

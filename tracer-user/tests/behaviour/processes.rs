@@ -79,7 +79,7 @@ fn a_writer_is_named() {
     let Some(lab) = Lab::open("a_writer_is_named", &[]) else {
         return;
     };
-    for attach in [Attach::Btf, Attach::Raw] {
+    for attach in Attach::tried(&Attach::TELLING) {
         let looped = Loop::new(&lab, 8 * MIB);
         let device = looped.device();
         let tracer = by_process(&device, attach);

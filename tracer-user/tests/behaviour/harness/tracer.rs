@@ -30,6 +30,20 @@ impl Attach {
     /// is issued again, and can't tell.
     pub(crate) const TELLING: [Self; 2] = [Self::Btf, Self::Raw];
 
+    /// Those of `ways` that are to be tried on this kernel: all, or those that
+    /// `IOTRACE_WAYS` names, with commas between them.
+    pub(crate) fn tried(ways: &[Self]) -> Vec<Self> {
+        let Ok(named) = env::var("IOTRACE_WAYS") else {
+            return ways.to_vec();
+        };
+        for word in named.split(',') {
+            let known = Self::ALL.iter().any(|way| way.word() == word);
+            assert!(known, "IOTRACE_WAYS names {word:?}");
+        }
+        let is_named = |way: &&Self| named.split(',').any(|word| word == way.word());
+        ways.iter().filter(is_named).copied().collect()
+    }
+
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Btf => "btf",

@@ -36,7 +36,7 @@ fn everything_has_a_reason() {
             .set("bssplit=4k/40:64k/60")
             .run(&lab);
     };
-    for attach in Attach::TELLING {
+    for attach in Attach::tried(&Attach::TELLING) {
         let Some(raid) = rig.measured(attach, || {
             rig.start_check();
             mixed();
@@ -50,7 +50,7 @@ fn everything_has_a_reason() {
         assert!(raid["preread_bytes"]["rcw"].as_u64() > Some(0), "{raid}");
     }
     rig.fail_first();
-    for attach in Attach::TELLING {
+    for attach in Attach::tried(&Attach::TELLING) {
         let Some(raid) = rig.measured(attach, mixed) else {
             return;
         };
