@@ -40,12 +40,16 @@ pub fn build_static() -> Result<PathBuf> {
     iotrace(cargo::executables(&mut command)?)
 }
 
-/// Builds the integration tests of `iotrace` as [`build_static`] does. They
-/// expect to be run in their package's folder where there is one.
+/// The integration tests that need a kernel.
+pub const KERNEL_TESTS: [&str; 2] = ["load_shapes", "behaviour"];
+
+/// Builds [`KERNEL_TESTS`] as [`build_static`] does. They expect to be run in
+/// their package's folder where there is one.
 pub fn build_static_tests() -> Result<Vec<Executable>> {
     object::build()?;
     let mut command = static_cargo("test")?;
     command.args(["--package", "iotrace", "--no-run"]);
+    command.args(KERNEL_TESTS.map(|name| format!("--test={name}")));
     let mut tests = cargo::executables(&mut command)?;
     tests.retain(|executable| executable.kind == "test");
     Ok(tests)

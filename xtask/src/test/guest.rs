@@ -16,9 +16,6 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::{build::host, vm, workspace};
 
-/// The tests that need a kernel.
-const TESTS: [&str; 2] = ["load_shapes", "behaviour"];
-
 /// Kernels whose tracepoints can be preempted: another task's events on that
 /// CPU are skipped meanwhile and counted in `lost_events`. Under emulation that
 /// happens now and then; a run that lost something is told and not compared.
@@ -49,7 +46,7 @@ pub fn payload() -> Result<Vec<PathBuf>> {
     fs::create_dir_all(&dir).with_context(|| format!("creating {}", dir.display()))?;
     let mut programs = vec![("iotrace", host::build_static()?)];
     let built = host::build_static_tests()?;
-    for name in TESTS {
+    for name in host::KERNEL_TESTS {
         let test = built.iter().find(|test| test.name == name);
         let test = test.with_context(|| format!("cargo built no test {name}"))?;
         programs.push((name, test.path.clone()));
@@ -119,7 +116,9 @@ fn tests(kernel: &'static str, payload: &[PathBuf]) -> Result<()> {
     if PREEMPTIBLE.contains(&kernel) {
         variables.push_str(" IOTRACE_PREEMPTIBLE=1");
     }
-    let command = TESTS.map(|test| format!("{test} {options}")).join(" && ");
+    let command = host::KERNEL_TESTS
+        .map(|test| format!("{test} {options}"))
+        .join(" && ");
     let command = format!("{variables}; {command}");
     let status = vm::run_in_guest_beside_others(kernel, payload, &command)?;
     ensure!(
