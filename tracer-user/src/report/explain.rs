@@ -69,11 +69,6 @@ pub fn findings(device: &DeviceFigures) -> Vec<Finding> {
     .into_iter()
     .flatten()
     .collect();
-    // A component's are its array's, and told there.
-    if device.origin.is_some() {
-        let fills = write_fills(device);
-        found.retain(|finding| Some(finding) != fills.as_ref());
-    }
     found.sort_by_key(|finding| Reverse(finding.weight));
     if found.is_empty() {
         found.push(Finding::new(Weight::Fine, fine(device)));
@@ -131,9 +126,12 @@ fn misaligned_writes(device: &DeviceFigures) -> Option<Finding> {
 }
 
 /// A buffered write of less than a page-cache block makes the kernel read the
-/// block first.
+/// block first. A component's are its array's, and told there.
 fn write_fills(device: &DeviceFigures) -> Option<Finding> {
     let fills = device.fills.filter(|fills| fills.write_fill_bytes != 0)?;
+    if device.origin.is_some() {
+        return None;
+    }
     Some(Finding::new(
         Weight::Cost,
         format!(

@@ -39,8 +39,7 @@ pub fn read(sys: &SysRoot, topology: &Topology) -> BTreeMap<DevId, StripeCache> 
 
 /// `None` at other levels, and while the array is not active.
 fn of_array(sys: &SysRoot, array: &Device) -> Option<StripeCache> {
-    let name = array.name.replace('/', "!");
-    let mut md = Attributes::new(sys.path("block").join(name).join("md"));
+    let mut md = Attributes::new(sys.path("block").join(array.sysfs_name()).join("md"));
     Some(StripeCache {
         active_rows: md.value("stripe_cache_active")?,
         size_rows: md.value("stripe_cache_size")?,

@@ -22,22 +22,26 @@ pub struct Loaded {
     pub outcome: Result<Option<u32>, String>,
 }
 
-/// Configurations in which any three of the switches stand in every way to
-/// each other: half of all, because a program comes to the verifier many times
-/// as slowly in an emulated guest.
+/// Every configuration that changes the programs.
 #[must_use]
 pub fn shapes() -> Vec<Config> {
-    (0_u32..8)
-        .map(|bits| {
-            let [by_process, bio_latency, log] = [bits & 1, bits >> 1 & 1, bits >> 2];
-            Config {
-                by_process,
-                bio_latency,
-                log,
-                fills: by_process ^ bio_latency ^ log,
-            }
+    (0_u32..16)
+        .map(|bits| Config {
+            by_process: bits & 1,
+            bio_latency: bits >> 1 & 1,
+            log: bits >> 2 & 1,
+            fills: bits >> 3,
         })
         .collect()
+}
+
+/// Half of [`shapes`]: any three of the switches stand in every way to each
+/// other.
+#[must_use]
+pub fn shapes_of_any_three() -> Vec<Config> {
+    let mut shapes = shapes();
+    shapes.retain(|one| one.fills == one.by_process ^ one.bio_latency ^ one.log);
+    shapes
 }
 
 /// Loads every candidate of the plan in one shape.
@@ -141,8 +145,8 @@ mod tests {
 
     #[test]
     fn any_three_switches_stand_in_every_way_to_each_other() {
-        let shapes = shapes().into_iter();
-        let shapes: Vec<[u32; 4]> = shapes
+        let shapes: Vec<[u32; 4]> = shapes_of_any_three()
+            .into_iter()
             .map(|one| [one.by_process, one.bio_latency, one.log, one.fills])
             .collect();
         for left_out in 0..4 {

@@ -21,10 +21,9 @@ const ARRAYS: [(&str, &[&str]); 5] = [
 #[test]
 #[ignore = "needs md and scsi_debug: run in a guest"]
 fn books_of_every_version() {
-    let Some(lab) = Lab::open("books_of_every_version", &needs()) else {
+    let Some(_lab) = Lab::open("books_of_every_version", &needs()) else {
         return;
     };
-    let _ = &lab;
     let module = ScsiDebug::load(&["dev_size_mb=32", "sector_size=512", "physblk_exp=3"]);
     module.add(3 * ARRAYS.len() + 4 - 1);
     let mut disks = module.disks();
