@@ -5,12 +5,14 @@
 pub mod cli;
 pub mod commands;
 pub mod delta;
+pub mod export;
 pub mod facts;
 pub mod geometry_spec;
 pub mod plan;
 pub mod privileges;
 pub mod raid;
 pub mod report;
+pub mod serve;
 pub mod size;
 pub mod snapshot;
 pub mod source;

@@ -137,7 +137,7 @@ fn disk_of(disk: DevId, partition: &RowKey, after: &Snapshot) -> RowKey {
 /// `sda` of `sda1`, `nvme0n1` of `nvme0n1p1`: the kernel puts a `p` between a
 /// disk's name that ends in a digit and the number (`disk_name()`,
 /// block/partitions/core.c).
-fn disk_name(partition: &str) -> &str {
+pub(super) fn disk_name(partition: &str) -> &str {
     let stem = partition.trim_end_matches(|c: char| c.is_ascii_digit());
     match stem.strip_suffix('p') {
         Some(disk) if disk.ends_with(|c: char| c.is_ascii_digit()) => disk,

@@ -13,7 +13,7 @@ use tracer_ebpf::cells::{
 };
 
 use super::{
-    Boundary, Fills, Histograms, Latency, Op, Rates, Scope,
+    Boundary, Fills, Histograms, Latency, Octaves, Op, Rates, Scope,
     counts::{self, Counts},
     estimate::{self, RaidEstimate},
     histogram::LatencyBins,
@@ -83,6 +83,8 @@ pub struct DeviceFigures {
     /// Bios that the block layer cut in two.
     pub splits: u64,
     pub histograms: Option<Histograms>,
+    /// `None` where nothing is timed.
+    pub timings: Option<Timings>,
     pub boundary: Option<Boundary>,
     /// `None` for a device without histograms, or where callers are not told.
     pub fills: Option<Fills>,
@@ -93,6 +95,17 @@ pub struct DeviceFigures {
     pub raid_estimate: Option<RaidEstimate>,
     /// Of a component that is watched.
     pub origin: Option<OriginFigures>,
+}
+
+/// How long requests took: reads aligned, reads misaligned, writes aligned,
+/// writes misaligned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Timings {
+    /// From the making of the request to its completion.
+    pub awaited: [Octaves; 4],
+    /// From the issue to the device to its completion; `None` where the queue
+    /// does not keep the time of issue.
+    pub device: Option<[Octaves; 4]>,
 }
 
 /// Misaligned writes that came through a partition.
@@ -338,11 +351,26 @@ impl<'a> About<'a> {
             put_back_unissued: (!unknown.requeues).then(|| cells[REQUEUED_UNISSUED]),
             splits: cells[SPLITS],
             histograms: detail.map(|detail| Histograms::new(detail, &geometry)),
+            timings: timed.map(Timings::new),
             boundary: detail.and_then(|detail| Boundary::new(detail, &geometry)),
             fills: detail.filter(|_| !unknown.callers).map(Fills::new),
             raid: None,
             raid_estimate: None,
             origin: None,
+        }
+    }
+}
+
+impl Timings {
+    fn new(cells: &[u64; detail::CELLS]) -> Self {
+        let device = LatencyBins::new(cells, detail::DEVICE_TIME).octaves();
+        let kept = device
+            .iter()
+            .flat_map(|one| one.bins)
+            .any(|count| count != 0);
+        Self {
+            awaited: LatencyBins::new(cells, detail::AWAIT).octaves(),
+            device: kept.then_some(device),
         }
     }
 }

@@ -41,6 +41,7 @@ pub(crate) fn device(name: &str, major: u32, minor: u32) -> Device {
         dm_name: None,
         dm_uuid: None,
         model: None,
+        wwn: None,
         members: Vec::new(),
         holders: Vec::new(),
         overridden: None,

@@ -59,6 +59,9 @@ pub struct Device {
     pub dm_uuid: Option<String>,
     /// `device/model`, trimmed.
     pub model: Option<String>,
+    /// The world-wide name: `wwid` of an NVMe namespace, `device/wwid` of a
+    /// SCSI disk.
+    pub wwn: Option<String>,
     /// Devices below (`slaves/`), sorted by name.
     pub members: Vec<DevId>,
     /// Devices above (`holders/`), sorted by name.
@@ -93,6 +96,29 @@ pub enum Kind {
     Bcache,
     /// Optical drives, floppies, and what has no driver we know.
     Other,
+}
+
+impl Kind {
+    /// As JSON and metrics have it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Disk => "disk",
+            Self::Partition => "partition",
+            Self::Md => "md",
+            Self::Dm => "dm",
+            Self::Loop => "loop",
+            Self::Nvme => "nvme",
+            Self::Virtio => "virtio",
+            Self::Zram => "zram",
+            Self::Ram => "ram",
+            Self::Nbd => "nbd",
+            Self::Pmem => "pmem",
+            Self::NullBlk => "null_blk",
+            Self::Bcache => "bcache",
+            Self::Other => "other",
+        }
+    }
 }
 
 /// A partition's place.
@@ -164,6 +190,9 @@ pub struct MdArray {
     pub chunk_before: Option<Bytes>,
     pub degraded: Option<u32>,
     pub metadata_version: Option<String>,
+    /// As in its superblock; `None` before 5.19, which does not tell it in
+    /// sysfs, and for an array without one.
+    pub uuid: Option<String>,
     pub sync_action: Option<String>,
     pub array_state: Option<String>,
     /// The write-intent bitmap on the components.

@@ -71,6 +71,10 @@ impl Source for Fake {
     fn describe(&self) -> String {
         "fake".to_owned()
     }
+
+    fn inside(&self) -> crate::source::Inside {
+        crate::source::Inside::default()
+    }
 }
 
 fn options() -> LiveOptions {

@@ -1,0 +1,392 @@
+//! Sums since the process began, for those who measure rates themselves: they
+//! never fall, over re-plug, re-assembly and another device number under the
+//! same name.
+//!
+//! Must not take a reading itself, and must not know the clock.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+
+use super::{
+    Causes, DeviceFigures, Interval, Known, Scope,
+    counts::disk_name,
+    device,
+    meter::{self, nothing_yet},
+};
+use crate::{
+    snapshot::{Lost, OriginCells, OriginKey, Origins, Row, RowKey, Snapshot},
+    sysfs::device::{Device, Topology},
+    units::DevId,
+};
+
+/// How long a device that is gone is still told, so that its last counts are
+/// read by whoever reads now and then.
+const TELL_GONE: Duration = Duration::from_mins(10);
+
+/// Makes sums of one reading after another.
+#[derive(Debug, Default)]
+pub struct Totals {
+    known: Known,
+    asked: Vec<DevId>,
+    /// The highest reading of each counter.
+    rows: BTreeMap<RowKey, Row>,
+    origins: BTreeMap<OriginKey, Restarting>,
+    lost: LostTotals,
+    /// The number that a name has now, or had last.
+    numbers: BTreeMap<String, DevId>,
+    /// Gone since that much of the source's time.
+    gone: BTreeMap<String, Duration>,
+    arrays: BTreeMap<String, ArrayTotals>,
+    /// The sums of the reading before, without histograms.
+    before: Option<Snapshot>,
+}
+
+/// All that was counted, device by device.
+#[derive(Clone, Debug)]
+pub struct Sums {
+    /// In the order of the device tree; a name comes once.
+    pub devices: Vec<DeviceTotals>,
+    pub lost: Lost,
+    /// Of the reading.
+    pub time: Timestamp,
+    /// Since the source started.
+    pub elapsed: Duration,
+}
+
+impl Sums {
+    /// The same as the live view's summary.
+    #[must_use]
+    pub fn into_summary(self) -> Interval {
+        Interval {
+            time: self.time,
+            length: self.elapsed,
+            summary: true,
+            lost: self.lost,
+            devices: self.devices.into_iter().map(|one| one.figures).collect(),
+            processes: None,
+        }
+    }
+}
+
+/// One device since the process began. Of its figures, rates and shares are
+/// those of the whole time.
+#[derive(Clone, Debug)]
+pub struct DeviceTotals {
+    pub figures: DeviceFigures,
+    /// `None` for a device that was gone before anything was known of it.
+    pub device: Option<Device>,
+    /// Of an array, added up over the readings: what cannot be told from the
+    /// counters of the whole time.
+    pub array: Option<ArrayTotals>,
+}
+
+/// What was found in each interval between two readings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ArrayTotals {
+    /// Of an array whose components are watched.
+    pub causes: Option<Causes>,
+    /// Of an array whose components cannot be looked into.
+    pub estimated_preread_bytes: Option<u64>,
+}
+
+impl Totals {
+    /// Of the devices `asked` for, with all below and on top of them, or of
+    /// every device if there are none.
+    #[must_use]
+    pub fn new(asked: Vec<DevId>) -> Self {
+        Self {
+            asked,
+            ..Self::default()
+        }
+    }
+
+    /// Takes a reading, made while `topology` was there.
+    pub fn take(&mut self, reading: Snapshot, topology: &Topology) -> Sums {
+        self.known.update(topology);
+        for device in topology.devices.values() {
+            self.numbers.insert(device.name.clone(), device.id);
+        }
+        let lost = self.lost.take(reading.lost);
+        let now = self.raise(reading);
+        self.add_intervals(&now);
+        let figures = device::devices(&nothing_yet(&now), &now, &self.scope(), now.elapsed);
+        let devices = self.still_told(figures, topology, now.elapsed);
+        let (time, elapsed) = (now.time, now.elapsed);
+        self.before = Some(without_histograms(now));
+        Sums {
+            devices,
+            lost,
+            time,
+            elapsed,
+        }
+    }
+
+    fn scope(&self) -> Scope<'_> {
+        Scope {
+            known: &self.known,
+            asked: &self.asked,
+            by_process: false,
+            summary: true,
+        }
+    }
+
+    /// The reading with each counter as high as it ever was.
+    fn raise(&mut self, reading: Snapshot) -> Snapshot {
+        for (key, mut row) in reading.rows {
+            if let Some(old) = self.rows.get(&key) {
+                meter::raise_row(&mut row, old);
+            }
+            self.rows.insert(key, row);
+        }
+        let rows = merged(&self.rows, &self.numbers).into_owned();
+        let origins = self.raise_origins(reading.origins);
+        Snapshot {
+            rows,
+            origins,
+            ..reading
+        }
+    }
+
+    fn raise_origins(&mut self, reading: Option<Origins>) -> Option<Origins> {
+        let Some(reading) = reading else {
+            // The programs are gone, and will begin at 0.
+            self.origins.values_mut().for_each(Restarting::restart);
+            return None;
+        };
+        for (key, cells) in reading.components {
+            self.origins.entry(key).or_default().take(cells);
+        }
+        let mut components: BTreeMap<OriginKey, OriginCells> = BTreeMap::new();
+        for (key, cells) in &self.origins {
+            let key = OriginKey {
+                array: renumbered(&key.array, &self.numbers),
+                component: renumbered(&key.component, &self.numbers),
+            };
+            let sums = components
+                .entry(key)
+                .or_insert_with(|| Box::new([0; tracer_ebpf::origin::abi::CELLS]));
+            for (sum, cell) in sums.iter_mut().zip(cells.sum()) {
+                *sum += cell;
+            }
+        }
+        Some(Origins {
+            components,
+            rows: reading.rows,
+        })
+    }
+
+    /// Adds what only the figures of an interval tell.
+    fn add_intervals(&mut self, now: &Snapshot) {
+        let arrays = self.known.topology().devices.values();
+        if !arrays.into_iter().any(|device| device.md.is_some()) {
+            return;
+        }
+        let nothing;
+        let before = match &self.before {
+            Some(before) => before,
+            None => {
+                nothing = nothing_yet(now);
+                &nothing
+            }
+        };
+        let length = now.elapsed.saturating_sub(before.elapsed);
+        for row in device::devices(before, now, &self.scope(), length) {
+            let causes = row.raid.as_ref().and_then(|raid| raid.causes);
+            let estimated = row.raid_estimate.as_ref().map(|raid| raid.preread_bytes);
+            if causes.is_some() || estimated.is_some() {
+                let array = self.arrays.entry(row.name).or_default();
+                array.add(causes, estimated);
+            }
+        }
+    }
+
+    /// The devices that are there, and those that have not been gone for long.
+    fn still_told(
+        &mut self,
+        figures: Vec<DeviceFigures>,
+        topology: &Topology,
+        elapsed: Duration,
+    ) -> Vec<DeviceTotals> {
+        let there: BTreeSet<&str> = topology
+            .devices
+            .values()
+            .map(|device| device.name.as_str())
+            .chain(topology.hidden.iter().map(|hidden| hidden.name.as_str()))
+            .collect();
+        self.gone.retain(|name, _| !there.contains(name.as_str()));
+        let mut told = Vec::with_capacity(figures.len());
+        for figures in figures {
+            if !there.contains(figures.name.as_str()) {
+                let since = *self.gone.entry(figures.name.clone()).or_insert(elapsed);
+                if elapsed.saturating_sub(since) > TELL_GONE {
+                    continue;
+                }
+            }
+            let known = self.known.topology().devices.get(&figures.id);
+            told.push(DeviceTotals {
+                device: known.filter(|device| device.name == figures.name).cloned(),
+                array: self.arrays.get(&figures.name).copied(),
+                figures,
+            });
+        }
+        told
+    }
+}
+
+impl ArrayTotals {
+    fn add(&mut self, causes: Option<Causes>, estimated: Option<u64>) {
+        if let Some(more) = causes {
+            self.causes = Some(self.causes.unwrap_or_default().plus(more));
+        }
+        if let Some(more) = estimated {
+            let sum = self.estimated_preread_bytes.unwrap_or(0);
+            self.estimated_preread_bytes = Some(sum.saturating_add(more));
+        }
+    }
+}
+
+/// Counters that begin at 0 again whenever what counts them is made anew.
+#[derive(Debug, Default)]
+struct Restarting {
+    ended: Option<OriginCells>,
+    last: Option<OriginCells>,
+}
+
+impl Restarting {
+    fn take(&mut self, cells: OriginCells) {
+        let fell = self
+            .last
+            .as_ref()
+            .is_some_and(|last| last.iter().zip(cells.iter()).any(|(last, now)| now < last));
+        if fell {
+            self.restart();
+        }
+        self.last = Some(cells);
+    }
+
+    fn restart(&mut self) {
+        let Some(last) = self.last.take() else { return };
+        match &mut self.ended {
+            None => self.ended = Some(last),
+            Some(ended) => {
+                for (sum, cell) in ended.iter_mut().zip(last.iter()) {
+                    *sum += cell;
+                }
+            }
+        }
+    }
+
+    fn sum(&self) -> impl Iterator<Item = u64> + '_ {
+        let cell = |cells: &Option<OriginCells>, index: usize| {
+            let cells = cells.as_ref();
+            cells.and_then(|cells| cells.get(index)).copied()
+        };
+        (0..tracer_ebpf::origin::abi::CELLS).map(move |index| {
+            cell(&self.ended, index).unwrap_or(0) + cell(&self.last, index).unwrap_or(0)
+        })
+    }
+}
+
+/// What was lost, of all copies of the programs that ran.
+#[derive(Debug, Default)]
+struct LostTotals {
+    by_maps: Growing,
+    by_recursion: Growing,
+}
+
+impl LostTotals {
+    fn take(&mut self, reading: Lost) -> Lost {
+        Lost {
+            by_maps: self.by_maps.take(reading.by_maps),
+            by_recursion: self.by_recursion.take(reading.by_recursion),
+        }
+    }
+}
+
+/// A number that begins at 0 again whenever what counts it is made anew.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Growing {
+    ended: u64,
+    last: u64,
+}
+
+impl Growing {
+    /// The sum of all that was counted; `None` where that is not known now.
+    pub fn take(&mut self, reading: Option<u64>) -> Option<u64> {
+        let reading = reading?;
+        if reading < self.last {
+            self.ended += self.last;
+        }
+        self.last = reading;
+        Some(self.ended + self.last)
+    }
+}
+
+/// The key of that name now.
+fn renumbered(key: &RowKey, numbers: &BTreeMap<String, DevId>) -> RowKey {
+    RowKey {
+        device: numbers.get(&key.name).copied().unwrap_or(key.device),
+        name: key.name.clone(),
+    }
+}
+
+/// One row a name: a device may come back under another number.
+fn merged<'a>(
+    rows: &'a BTreeMap<RowKey, Row>,
+    numbers: &BTreeMap<String, DevId>,
+) -> Cow<'a, BTreeMap<RowKey, Row>> {
+    let current = |key: &RowKey| {
+        numbers
+            .get(&key.name)
+            .is_none_or(|number| *number == key.device)
+    };
+    if rows.keys().all(current) {
+        return Cow::Borrowed(rows);
+    }
+    let mut sums: BTreeMap<RowKey, Row> = BTreeMap::new();
+    for (key, row) in rows {
+        let mut row = row.clone();
+        if let Some(disk) = &mut row.disk {
+            *disk = *numbers.get(disk_name(&key.name)).unwrap_or(disk);
+        }
+        let key = renumbered(key, numbers);
+        match sums.remove(&key) {
+            Some(other) => sums.insert(key, add(row, &other)),
+            None => sums.insert(key, row),
+        };
+    }
+    Cow::Owned(sums)
+}
+
+fn add(mut row: Row, other: &Row) -> Row {
+    for (sum, cell) in row.cells.iter_mut().zip(other.cells.iter()) {
+        *sum = sum.saturating_add(*cell);
+    }
+    row.requeued = row.requeued.zip(other.requeued).map(|(a, b)| a + b);
+    match (&mut row.detail, &other.detail) {
+        (Some(sums), Some(cells)) => {
+            for (sum, cell) in sums.iter_mut().zip(cells.iter()) {
+                *sum = sum.saturating_add(*cell);
+            }
+        }
+        (detail @ None, Some(other)) => *detail = Some(other.clone()),
+        (_, None) => {}
+    }
+    row
+}
+
+fn without_histograms(mut snapshot: Snapshot) -> Snapshot {
+    for row in snapshot.rows.values_mut() {
+        row.detail = None;
+    }
+    snapshot
+}
+
+#[cfg(test)]
+#[path = "totals_tests.rs"]
+mod tests;
