@@ -26,7 +26,7 @@ use crate::{
 
 /// How long a device that is gone is still told, so that its last counts are
 /// read by whoever reads now and then.
-const TELL_GONE: Duration = Duration::from_mins(10);
+const TELL_GONE: Duration = Duration::from_secs(600);
 
 /// Makes sums of one reading after another.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@
 
 use super::{families::Families, table};
 use crate::{
-    delta::{DeviceTotals, OriginFigures, RaidEstimate, RaidFigures},
+    delta::{Causes, DeviceTotals, OriginFigures, RaidEstimate, RaidFigures, Rows},
     sysfs::device::{Device, MdArray},
 };
 
@@ -27,7 +27,7 @@ pub(super) fn add(families: &mut Families, totals: &DeviceTotals) {
         estimated(families, name, estimate);
     }
     let Some(array) = totals.array else { return };
-    for (cause, bytes) in array.causes.iter().flat_map(|causes| causes.by_name()) {
+    for (cause, bytes) in array.causes.iter().flat_map(Causes::by_name) {
         families.count(&table::ARRAY_CAUSES, &[name, cause], bytes);
     }
     if let Some(bytes) = array.estimated_preread_bytes {
@@ -72,7 +72,7 @@ fn measured(families: &mut Families, name: &str, raid: &RaidFigures) {
     for (origin, bytes) in raid.components.write_bytes.by_name() {
         families.count(&table::ARRAY_WRITE, &[name, origin], bytes);
     }
-    for (kind, rows) in raid.rows.iter().flat_map(|rows| rows.by_kind()) {
+    for (kind, rows) in raid.rows.iter().flat_map(Rows::by_kind) {
         families.count(&table::ARRAY_ROWS, &[name, kind], rows);
     }
     families.count(&table::ARRAY_METADATA_BIOS, &[name], raid.metadata_writes);

@@ -13,6 +13,7 @@ use tracer_ebpf::op::Op;
 use super::*;
 use crate::{
     report::testing::{Bench, raid_topology},
+    snapshot::Snapshot,
     sysfs::device::Topology,
 };
 
