@@ -5,7 +5,6 @@
 //! Must not take a reading itself, and must not know the clock.
 
 use std::{
-    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
@@ -112,12 +111,16 @@ impl Totals {
             self.numbers.insert(device.name.clone(), device.id);
         }
         let lost = self.lost.take(reading.lost);
-        let now = self.raise(reading);
-        self.add_intervals(&now);
+        let mut now = self.raise(reading);
         let figures = device::devices(&nothing_yet(&now), &now, &self.scope(), now.elapsed);
-        let devices = self.still_told(figures, topology, now.elapsed);
         let (time, elapsed) = (now.time, now.elapsed);
-        self.before = Some(without_histograms(now));
+        let devices = self.still_told(figures, topology, elapsed);
+        let rows = std::mem::take(&mut now.rows);
+        self.add_intervals(now, &rows);
+        if self.rows.is_empty() {
+            self.rows = rows;
+        }
+        let devices = self.with_arrays(devices);
         Sums {
             devices,
             lost,
@@ -143,7 +146,12 @@ impl Totals {
             }
             self.rows.insert(key, row);
         }
-        let rows = merged(&self.rows, &self.numbers).into_owned();
+        // Lent to the reading where no name has had two numbers: rows may be
+        // many megabytes.
+        let rows = match merged(&self.rows, &self.numbers) {
+            Some(merged) => merged,
+            None => std::mem::take(&mut self.rows),
+        };
         let origins = self.raise_origins(reading.origins);
         Snapshot {
             rows,
@@ -180,22 +188,18 @@ impl Totals {
         })
     }
 
-    /// Adds what only the figures of an interval tell.
-    fn add_intervals(&mut self, now: &Snapshot) {
+    /// Adds what only the figures of an interval tell: the one up to `now`,
+    /// whose rows are `rows`.
+    fn add_intervals(&mut self, mut now: Snapshot, rows: &BTreeMap<RowKey, Row>) {
         let arrays = self.known.topology().devices.values();
         if !arrays.into_iter().any(|device| device.md.is_some()) {
             return;
         }
-        let nothing;
-        let before = match &self.before {
-            Some(before) => before,
-            None => {
-                nothing = nothing_yet(now);
-                &nothing
-            }
-        };
+        now.rows = without_histograms(rows);
+        let before = self.before.take();
+        let before = before.unwrap_or_else(|| nothing_yet(&now));
         let length = now.elapsed.saturating_sub(before.elapsed);
-        for row in device::devices(before, now, &self.scope(), length) {
+        for row in device::devices(&before, &now, &self.scope(), length) {
             let causes = row.raid.as_ref().and_then(|raid| raid.causes);
             let estimated = row.raid_estimate.as_ref().map(|raid| raid.preread_bytes);
             if causes.is_some() || estimated.is_some() {
@@ -203,6 +207,14 @@ impl Totals {
                 array.add(causes, estimated);
             }
         }
+        self.before = Some(now);
+    }
+
+    fn with_arrays(&self, mut devices: Vec<DeviceTotals>) -> Vec<DeviceTotals> {
+        for one in &mut devices {
+            one.array = self.arrays.get(&one.figures.name).copied();
+        }
+        devices
     }
 
     /// The devices that are there, and those that have not been gone for long.
@@ -230,7 +242,7 @@ impl Totals {
             let known = self.known.topology().devices.get(&figures.id);
             told.push(DeviceTotals {
                 device: known.filter(|device| device.name == figures.name).cloned(),
-                array: self.arrays.get(&figures.name).copied(),
+                array: None,
                 figures,
             });
         }
@@ -335,18 +347,18 @@ fn renumbered(key: &RowKey, numbers: &BTreeMap<String, DevId>) -> RowKey {
     }
 }
 
-/// One row a name: a device may come back under another number.
-fn merged<'a>(
-    rows: &'a BTreeMap<RowKey, Row>,
+/// One row a name, where a device came back under another number; `None`
+/// where none did.
+fn merged(
+    rows: &BTreeMap<RowKey, Row>,
     numbers: &BTreeMap<String, DevId>,
-) -> Cow<'a, BTreeMap<RowKey, Row>> {
+) -> Option<BTreeMap<RowKey, Row>> {
     let current = |key: &RowKey| {
-        numbers
-            .get(&key.name)
-            .is_none_or(|number| *number == key.device)
+        let number = numbers.get(&key.name);
+        number.is_none_or(|number| *number == key.device)
     };
     if rows.keys().all(current) {
-        return Cow::Borrowed(rows);
+        return None;
     }
     let mut sums: BTreeMap<RowKey, Row> = BTreeMap::new();
     for (key, row) in rows {
@@ -360,7 +372,7 @@ fn merged<'a>(
             None => sums.insert(key, row),
         };
     }
-    Cow::Owned(sums)
+    Some(sums)
 }
 
 fn add(mut row: Row, other: &Row) -> Row {
@@ -380,11 +392,15 @@ fn add(mut row: Row, other: &Row) -> Row {
     row
 }
 
-fn without_histograms(mut snapshot: Snapshot) -> Snapshot {
-    for row in snapshot.rows.values_mut() {
-        row.detail = None;
-    }
-    snapshot
+fn without_histograms(rows: &BTreeMap<RowKey, Row>) -> BTreeMap<RowKey, Row> {
+    let bare = |row: &Row| Row {
+        disk: row.disk,
+        cells: row.cells.clone(),
+        requeued: row.requeued,
+        detail: None,
+    };
+    let rows = rows.iter().map(|(key, row)| (key.clone(), bare(row)));
+    rows.collect()
 }
 
 #[cfg(test)]

@@ -38,11 +38,11 @@ const JSON: &str = "application/json";
 
 /// Makes what is served. Called on a thread that may wait.
 pub trait Pages: Send + Sync {
-    /// `/metrics` as text 0.0.4.
-    fn text(&self) -> String;
+    /// `/metrics` as text 0.0.4; as all pages `None` where it cannot be made.
+    fn text(&self) -> Option<String>;
     /// `/metrics` as OpenMetrics 1.0.
-    fn openmetrics(&self) -> String;
-    /// `/api/v1/live`; `None` where the counters cannot be read.
+    fn openmetrics(&self) -> Option<String>;
+    /// `/api/v1/live`.
     fn live(&self) -> Option<String>;
     /// Counters can be read.
     fn healthy(&self) -> bool;
@@ -73,8 +73,8 @@ impl Page {
 
     fn make(self, pages: &dyn Pages) -> Option<String> {
         match self {
-            Self::Metrics(Format::Text) => Some(pages.text()),
-            Self::Metrics(Format::OpenMetrics) => Some(pages.openmetrics()),
+            Self::Metrics(Format::Text) => pages.text(),
+            Self::Metrics(Format::OpenMetrics) => pages.openmetrics(),
             Self::Live => pages.live(),
         }
     }
