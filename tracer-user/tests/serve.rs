@@ -93,7 +93,7 @@ fn several_places() {
 fn a_port_in_use() {
     let machine = Machine::new(1, 1);
     let agent = Agent::start(&mut serve(&machine, &ANY_PORT));
-    let error = failed(&mut serve(&machine, &["--listen", agent.address()]));
+    let error = failed(&mut serve(&machine, &["--listen", &agent.address]));
     assert!(error.contains("the port is in use"), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
     assert!(agent.get("/-/healthy").contains("healthy"));
@@ -111,7 +111,7 @@ fn a_socket_that_is_handed_over() {
     let mut shell = Command::new("sh");
     shell.args(["-c", line, "sh"]).args(words);
     let agent = Agent::start(shell.stdin(Stdio::from(OwnedFd::from(socket))));
-    assert_eq!(agent.address(), address);
+    assert_eq!(agent.address, address);
     assert!(agent.get("/metrics").contains("iotrace_build_info"));
     drop(agent);
     let error = failed(&mut serve(&machine, &["--listen", "fd://"]));

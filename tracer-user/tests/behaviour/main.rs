@@ -36,3 +36,4 @@ mod origins;
 mod partitions;
 mod processes;
 mod refused;
+mod serve;

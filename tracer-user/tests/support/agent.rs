@@ -13,7 +13,7 @@ const SERVING: &str = "iotrace: serving http://";
 /// Ended when dropped.
 pub(crate) struct Agent {
     child: Child,
-    address: String,
+    pub(crate) address: String,
     /// What it says after that it serves.
     rest: Option<JoinHandle<String>>,
 }
@@ -44,10 +44,6 @@ impl Agent {
                 };
             }
         }
-    }
-
-    pub(crate) fn address(&self) -> &str {
-        &self.address
     }
 
     pub(crate) fn pid(&self) -> libc::pid_t {

@@ -66,7 +66,7 @@ fn kernel_tells_skipped_runs() -> bool {
 
 /// Before it had this function (5.14), md counted a bio's whole length, split
 /// it, and counted the rest when it came back.
-fn md_counts_bytes_once() -> bool {
+pub(crate) fn md_counts_bytes_once() -> bool {
     let symbols = fs::read_to_string("/proc/kallsyms").expect("kallsyms");
     symbols.contains(" md_account_bio\t") || symbols.contains(" md_account_bio\n")
 }
