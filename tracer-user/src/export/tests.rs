@@ -4,7 +4,10 @@ use std::{
     time::Duration,
 };
 
-use prometheus::{Registry, TextEncoder, proto::MetricFamily};
+use prometheus::{
+    Registry, TextEncoder,
+    proto::{LabelPair, MetricFamily},
+};
 use tracer_ebpf::{
     op::Op,
     origin::{
@@ -84,7 +87,7 @@ fn bench() -> Bench {
         }];
     });
     change(&mut bench, "sda1", |sda1| {
-        sda1.geometry.phase = Some(Bytes(3072))
+        sda1.geometry.phase = Some(Bytes(3072));
     });
     let id = |name: &str| bench.topology.by_name(name).unwrap().id;
     let key = |name: &str| RowKey {
@@ -201,7 +204,7 @@ fn samples_are_as_the_table_says() {
     for family in gather(&bench(), DeviceFilter::default()) {
         let metric = by_name(family.name()).unwrap();
         for sample in family.get_metric() {
-            let labels: BTreeSet<&str> = sample.get_label().iter().map(|l| l.name()).collect();
+            let labels: BTreeSet<&str> = sample.get_label().iter().map(LabelPair::name).collect();
             assert_eq!(labels, metric.labels.iter().copied().collect());
         }
         told.insert(family.name().to_owned(), metric);

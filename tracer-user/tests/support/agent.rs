@@ -22,28 +22,30 @@ impl Agent {
     /// Returns when it serves; fails with what it said where it does not.
     pub(crate) fn start(command: &mut Command) -> Self {
         let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
-        let mut child = child.expect("iotrace");
-        let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+        // Its drop ends the child, however this ends.
+        let mut agent = Self {
+            child: child.expect("iotrace"),
+            address: String::new(),
+            rest: None,
+        };
+        let stderr = agent.child.stderr.take().expect("a pipe");
+        let mut stderr = BufReader::new(stderr);
         let mut said = String::new();
-        loop {
+        while agent.address.is_empty() {
             let begin = said.len();
             let read = stderr.read_line(&mut said).expect("a line");
             assert!(read != 0, "iotrace ended at once: {said}");
             let line = said.get(begin..).unwrap_or_default();
             if let Some(rest) = line.strip_prefix(SERVING) {
-                let address = rest.split('/').next().unwrap_or_default().to_owned();
-                let rest = std::thread::spawn(move || {
-                    let mut rest = String::new();
-                    let _ = stderr.read_to_string(&mut rest);
-                    rest
-                });
-                return Self {
-                    child,
-                    address,
-                    rest: Some(rest),
-                };
+                agent.address = rest.split('/').next().unwrap_or_default().to_owned();
             }
         }
+        agent.rest = Some(std::thread::spawn(move || {
+            let mut rest = String::new();
+            let _ = stderr.read_to_string(&mut rest);
+            rest
+        }));
+        agent
     }
 
     pub(crate) fn pid(&self) -> libc::pid_t {
