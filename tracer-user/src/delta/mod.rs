@@ -15,6 +15,7 @@ mod origin;
 mod process;
 mod raid;
 mod rates;
+mod restarting;
 mod select;
 mod totals;
 
@@ -40,7 +41,8 @@ pub use self::{
         Causes, LargerCache, MainCause, Preread, PrereadShares, RaidFigures, Ratios, RowShares,
     },
     rates::{Rates, StripeShares},
-    totals::{ArrayTotals, DeviceTotals, Growing, Sums, Totals},
+    restarting::Growing,
+    totals::{ArrayTotals, DeviceTotals, Sums, Totals},
 };
 use crate::{
     snapshot::{Lost, Snapshot},

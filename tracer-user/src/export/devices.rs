@@ -4,22 +4,17 @@
 //! Must not know arrays' insides.
 
 use super::{
-    families::{Bins, Families},
+    families::Families,
     table::{self, Metric},
 };
 use crate::{
-    delta::{DeviceFigures, DeviceTotals, Histograms, Octaves, Op, PowerBin, octave_le_seconds},
+    delta::{DeviceFigures, DeviceTotals, Op},
     sysfs::{
         device::{Device, Geometry, Kind},
         start::Against,
     },
     units::Bytes,
 };
-
-/// Powers of two that lengths are told by: 512 bytes to 16 MiB.
-const SIZE_EXPONENTS: std::ops::RangeInclusive<u32> = 9..=24;
-/// Powers of two that alignments are told by: 512 bytes to 1 MiB.
-const GRAIN_EXPONENTS: std::ops::RangeInclusive<u32> = 9..=20;
 
 const PHYSICAL_BLOCK: &str = "physical";
 const CUSTOM: &str = "custom";
@@ -36,7 +31,7 @@ pub(super) fn add(families: &mut Families, totals: &DeviceTotals, histograms: bo
     one.rest(families);
     one.geometry(families, &totals.figures.geometry);
     if histograms {
-        one.histograms(families);
+        super::histograms::add(families, &totals.figures);
     }
     if let Some(device) = &totals.device {
         one.about(families, device);
@@ -263,54 +258,6 @@ impl One<'_> {
             );
         }
     }
-
-    fn histograms(&self, to: &mut Families) {
-        let figures = self.figures;
-        if let Some(histograms) = &figures.histograms {
-            self.histogram(
-                to,
-                &table::SIZE,
-                &["read"],
-                sizes(histograms, &figures.read, false),
-            );
-            self.histogram(
-                to,
-                &table::SIZE,
-                &["write"],
-                sizes(histograms, &figures.write, true),
-            );
-            for (operation, write) in [("read", false), ("write", true)] {
-                self.histogram(to, &table::GRAIN, &[operation], grains(histograms, write));
-                if let Some(bins) = remainders(histograms, &figures.geometry, write) {
-                    self.histogram(to, &table::REMAINDER, &[operation], bins);
-                }
-            }
-        }
-        if let Some(timings) = figures.timings {
-            self.timings(to, &table::AWAIT, &timings.awaited);
-            if let Some(device) = &timings.device {
-                self.timings(to, &table::SERVICE, device);
-            }
-        }
-    }
-
-    fn timings(&self, to: &mut Families, pair: &table::Pair, four: &[Octaves; 4]) {
-        let [read, read_off, write, write_off] = four;
-        for (labels, octaves) in [
-            (["read", "aligned"], read),
-            (["read", "misaligned"], read_off),
-            (["write", "aligned"], write),
-            (["write", "misaligned"], write_off),
-        ] {
-            self.histogram(to, pair, &labels, seconds(octaves));
-        }
-    }
-
-    fn histogram(&self, to: &mut Families, pair: &table::Pair, labels: &[&str], bins: Bins) {
-        let mut all = vec![self.name];
-        all.extend(labels);
-        to.histogram(self.of(pair), &all, bins);
-    }
 }
 
 const fn against(against: Against) -> &'static str {
@@ -320,88 +267,5 @@ const fn against(against: Against) -> &'static str {
         Against::Chunk => "chunk",
         Against::Stripe => "stripe",
         Against::Boundary => CUSTOM,
-    }
-}
-
-/// Bins of powers of two, between the exponents told; what lies below the first
-/// is in it.
-fn powers(bins: &[PowerBin], told: std::ops::RangeInclusive<u32>, write: bool, sum: f64) -> Bins {
-    let first = *told.start();
-    let mut counts: Vec<(f64, u64)> = told
-        .map(|exponent| ((1u64 << exponent) as f64, 0))
-        .collect();
-    let mut above = 0;
-    for bin in bins {
-        let count = if write { bin.writes } else { bin.reads };
-        let exponent = bin.le.map(u64::trailing_zeros);
-        let index = exponent.map(|exponent| exponent.saturating_sub(first) as usize);
-        match index.and_then(|index| counts.get_mut(index)) {
-            Some((_, sum)) => *sum += count,
-            None => above += count,
-        }
-    }
-    Bins {
-        bins: counts,
-        above,
-        sum,
-    }
-}
-
-/// The sum is known to the byte.
-fn sizes(histograms: &Histograms, op: &Op, write: bool) -> Bins {
-    powers(
-        &histograms.size_bytes,
-        SIZE_EXPONENTS,
-        write,
-        op.bytes as f64,
-    )
-}
-
-/// The sum is exact: a bin holds its bound and nothing else.
-fn grains(histograms: &Histograms, write: bool) -> Bins {
-    let bins = &histograms.grain_bytes;
-    let each = bins.iter().map(|bin| {
-        let count = if write { bin.writes } else { bin.reads };
-        count as f64 * bin.le.unwrap_or(0) as f64
-    });
-    powers(bins, GRAIN_EXPONENTS, write, each.sum())
-}
-
-/// A bin holds remainders from its own on; the highest of them, in steps of a
-/// logical block, is its bound.
-fn remainders(histograms: &Histograms, geometry: &Geometry, write: bool) -> Option<Bins> {
-    let bins = histograms.remainder_bytes.as_ref()?;
-    let logical = geometry.logical_block.map_or(512, |block| block.0);
-    let width = match bins.as_slice() {
-        [first, second, ..] => second.bytes - first.bytes,
-        _ => logical,
-    };
-    let mut sum = 0.0;
-    let counts = bins.iter().map(|bin| {
-        let count = if write { bin.writes } else { bin.reads };
-        let le = bin.bytes + width.saturating_sub(logical);
-        sum += count as f64 * le as f64;
-        (le as f64, count)
-    });
-    Some(Bins {
-        bins: counts.collect(),
-        above: 0,
-        sum,
-    })
-}
-
-fn seconds(octaves: &Octaves) -> Bins {
-    let mut above = 0;
-    let mut bins = Vec::new();
-    for (bin, &count) in octaves.bins.iter().enumerate() {
-        match octave_le_seconds(bin) {
-            Some(le) => bins.push((le, count)),
-            None => above += count,
-        }
-    }
-    Bins {
-        bins,
-        above,
-        sum: octaves.sum_seconds,
     }
 }

@@ -8,6 +8,7 @@ mod collector;
 mod devices;
 mod families;
 mod filter;
+mod histograms;
 mod myself;
 mod openmetrics;
 mod reader;

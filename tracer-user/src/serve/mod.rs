@@ -14,6 +14,8 @@ mod tls;
 mod web_config;
 
 #[cfg(test)]
+mod settings_tests;
+#[cfg(test)]
 mod tests;
 
 use std::{io, sync::Arc, time::Duration};
