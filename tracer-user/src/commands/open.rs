@@ -183,10 +183,10 @@ fn live(
         fills: asked.into(),
     };
     let Machine {
+        topology: machine_topology,
         overrides,
         selection,
         mounts,
-        ..
     } = machine;
     let arrays = sys.clone();
     let read_topology = Box::new(move || {
@@ -196,11 +196,11 @@ fn live(
         }
         Ok(topology)
     });
-    let asked: Vec<DevId> = selection.asked;
+    let asked = machine_topology.remember(&selection.asked);
     let pick_detailed = Box::new(move |topology: &Topology| {
         (!asked.is_empty()).then(|| {
             topology
-                .around(asked.clone())
+                .around(topology.recall(&asked))
                 .all()
                 .collect::<HashSet<DevId>>()
         })

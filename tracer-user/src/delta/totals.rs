@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     snapshot::{Lost, OriginCells, OriginKey, Origins, Row, RowKey, Snapshot},
-    sysfs::device::{Device, Topology},
+    sysfs::device::{Asked, Device, Topology},
     units::DevId,
 };
 
@@ -32,7 +32,9 @@ const TELL_GONE: Duration = Duration::from_secs(600);
 #[derive(Debug, Default)]
 pub struct Totals {
     known: Known,
-    asked: Vec<DevId>,
+    asked: Vec<Asked>,
+    /// Their numbers now.
+    asked_now: Vec<DevId>,
     /// The highest reading of each counter.
     rows: BTreeMap<RowKey, Row>,
     origins: BTreeMap<OriginKey, Restarting>,
@@ -98,7 +100,7 @@ impl Totals {
     /// Of the devices `asked` for, with all below and on top of them, or of
     /// every device if there are none.
     #[must_use]
-    pub fn new(asked: Vec<DevId>) -> Self {
+    pub fn new(asked: Vec<Asked>) -> Self {
         Self {
             asked,
             ..Self::default()
@@ -111,6 +113,7 @@ impl Totals {
         for device in topology.devices.values() {
             self.numbers.insert(device.name.clone(), device.id);
         }
+        self.asked_now = topology.recall(&self.asked);
         let lost = self.lost.take(reading.lost);
         let mut now = self.raise(reading);
         let figures = device::devices(&nothing_yet(&now), &now, &self.scope(), now.elapsed);
@@ -133,7 +136,7 @@ impl Totals {
     fn scope(&self) -> Scope<'_> {
         Scope {
             known: &self.known,
-            asked: &self.asked,
+            asked: &self.asked_now,
             by_process: false,
             summary: true,
         }

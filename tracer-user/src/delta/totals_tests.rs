@@ -53,8 +53,10 @@ fn a_counter_never_falls() {
 /// NVMe disks and their partitions get the next free numbers.
 #[test]
 fn a_name_goes_on_under_another_number() {
-    let mut totals = Totals::new(Vec::new());
-    let mut old = Bench::new(disk(3));
+    let there = disk(3);
+    let asked = there.by_name("nvme0n1").unwrap().id;
+    let mut totals = Totals::new(there.remember(&[asked]));
+    let mut old = Bench::new(there);
     old.io("nvme0n1", Op::Write, (0, 4096, 4096), 10, 1);
     old.io("nvme0n1p1", Op::Write, (1 << 20, 4096, 4096), 5, 1);
     let first = totals.take(old.snapshot.clone(), &old.topology);

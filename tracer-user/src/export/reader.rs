@@ -36,7 +36,8 @@ impl Reader {
     /// Of the devices `asked` for, with all below and on top of them, or of
     /// every device if there are none.
     #[must_use]
-    pub fn new(source: Box<dyn Source>, asked: Vec<DevId>) -> Self {
+    pub fn new(source: Box<dyn Source>, asked: &[DevId]) -> Self {
+        let asked = source.topology().remember(asked);
         Self {
             source,
             totals: Totals::new(asked),

@@ -256,7 +256,45 @@ impl Device {
     }
 }
 
+/// A device as somebody asked for it: it may come back under another number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    id: DevId,
+    name: Option<String>,
+    /// device-mapper gives the kernel's names to whoever comes first.
+    dm_name: Option<String>,
+}
+
 impl Topology {
+    /// What to know these devices by later on.
+    #[must_use]
+    pub fn remember(&self, ids: &[DevId]) -> Vec<Asked> {
+        let asked = ids.iter().map(|id| {
+            let device = self.devices.get(id);
+            Asked {
+                id: *id,
+                name: device.map(|device| device.name.clone()),
+                dm_name: device.and_then(|device| device.dm_name.clone()),
+            }
+        });
+        asked.collect()
+    }
+
+    /// The numbers that they have now, or had last.
+    #[must_use]
+    pub fn recall(&self, asked: &[Asked]) -> Vec<DevId> {
+        let is = |device: &Device, asked: &Asked| match &asked.dm_name {
+            Some(name) => device.dm_name.as_ref() == Some(name),
+            None => asked.name.as_ref() == Some(&device.name),
+        };
+        let ids = asked.iter().map(|asked| {
+            let same = self.devices.get(&asked.id).filter(|found| is(found, asked));
+            let found = same.or_else(|| self.devices.values().find(|found| is(found, asked)));
+            found.map_or(asked.id, |found| found.id)
+        });
+        ids.collect()
+    }
+
     /// The device of this kernel name, as in `sda1`.
     #[must_use]
     pub fn by_name(&self, name: &str) -> Option<&Device> {

@@ -138,7 +138,7 @@ fn count(
     // Within the runtime: a source may have descriptors to watch.
     let _guard = runtime.enter();
     let source = open::open(args, Extras::default())?;
-    let mut reader = Reader::new(source.source, source.devices);
+    let mut reader = Reader::new(source.source, &source.devices);
     reader.refresh()?;
     let wake = wake_fd(reader.source())?;
     let _ = opened.send(Ok(reader.source().describe()));
