@@ -5,7 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::{sysfs::device::Topology, units::DevId};
+use crate::{
+    sysfs::device::{Device, MdArray, Topology},
+    units::DevId,
+};
 
 /// The devices of now, and those that were.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +31,28 @@ impl Known {
         self.topology
             .devices
             .extend(now.devices.iter().map(|(&id, device)| (id, device.clone())));
+    }
+
+    /// As [`Self::update`], but an array that is stopped, and about to be gone
+    /// or assembled again, stays the array that it was.
+    pub fn update_but_arrays(&mut self, now: &Topology) {
+        let stopped = |id: &DevId, device: &Device| {
+            let running = |md: &MdArray| !md.level.is_empty();
+            let now = now.devices.get(id)?;
+            let same = now.name == device.name && !now.md.as_ref().is_some_and(running);
+            let before = device.md.as_ref().filter(|md| same && running(md));
+            before.map(|md| (*id, md.clone()))
+        };
+        let known = self.topology.devices.iter();
+        let arrays: Vec<(DevId, MdArray)> = known
+            .filter_map(|(id, device)| stopped(id, device))
+            .collect();
+        self.update(now);
+        for (id, md) in arrays {
+            if let Some(device) = self.topology.devices.get_mut(&id) {
+                device.md = Some(md);
+            }
+        }
     }
 
     /// All devices, those that are gone among them.

@@ -109,7 +109,7 @@ impl Totals {
 
     /// Takes a reading, made while `topology` was there.
     pub fn take(&mut self, reading: Snapshot, topology: &Topology) -> Sums {
-        self.known.update(topology);
+        self.known.update_but_arrays(topology);
         for device in topology.devices.values() {
             self.numbers.insert(device.name.clone(), device.id);
         }

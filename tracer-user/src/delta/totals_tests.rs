@@ -10,7 +10,7 @@ use tracer_ebpf::{
 use super::*;
 use crate::{
     report::testing::{Bench, device, partition, raid_topology, topology},
-    sysfs::device::Topology,
+    sysfs::device::{MdArray, Topology},
 };
 
 fn disk(minor: u32) -> Topology {
@@ -133,6 +133,29 @@ fn origins_go_on_when_the_programs_are_loaded_anew() {
     // Not to be had for a while.
     assert_eq!(rmw_bytes(&take(None)), None);
     assert_eq!(rmw_bytes(&take(Some(8192))), Some(24_576));
+}
+
+/// Between the two, sysfs shows an array without a level.
+#[test]
+fn an_array_that_is_stopped_is_what_it_was() {
+    let bytes = origin_cell(Origin::RmwData) + 1;
+    let mut totals = Totals::new(Vec::new());
+    let mut bench = Bench::new(raid_topology());
+    let running = bench.topology.clone();
+    bench.snapshot.origins = Some(origins(&running, &[(bytes, 4096)]));
+    totals.take(bench.snapshot.clone(), &running);
+    let mut stopped = running.clone();
+    let id = running.by_name("md127").unwrap().id;
+    stopped.devices.get_mut(&id).unwrap().md = Some(MdArray::default());
+    let mut gone = running.clone();
+    gone.devices.remove(&id);
+    for topology in [&stopped, &gone, &running] {
+        let sums = totals.take(bench.snapshot.clone(), topology);
+        let raid = written(&sums, "md127").unwrap().figures.raid.clone();
+        let rows = raid.and_then(|raid| raid.rows);
+        assert!(rows.is_some(), "a level with parity has rows");
+        assert_eq!(rmw_bytes(&sums), Some(4096));
+    }
 }
 
 /// What is at md's limit is split by md only where md splits: a counter of the
