@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    sysfs::device::{Device, MdArray, Topology},
+    sysfs::device::{Device, Topology},
     units::DevId,
 };
 
@@ -34,25 +34,21 @@ impl Known {
     }
 
     /// As [`Self::update`], but an array that is stopped, and about to be gone
-    /// or assembled again, stays the array that it was.
+    /// or assembled again, stays what it was.
     pub fn update_but_arrays(&mut self, now: &Topology) {
-        let stopped = |id: &DevId, device: &Device| {
-            let running = |md: &MdArray| !md.level.is_empty();
-            let now = now.devices.get(id)?;
-            let same = now.name == device.name && !now.md.as_ref().is_some_and(running);
-            let before = device.md.as_ref().filter(|md| same && running(md));
-            before.map(|md| (*id, md.clone()))
+        let running = |device: &Device| {
+            let md = device.md.as_ref();
+            md.is_some_and(|md| !md.level.is_empty())
         };
-        let known = self.topology.devices.iter();
-        let arrays: Vec<(DevId, MdArray)> = known
-            .filter_map(|(id, device)| stopped(id, device))
-            .collect();
+        let stopped = |device: &&Device| {
+            let now = now.devices.get(&device.id);
+            running(device) && now.is_some_and(|now| now.name == device.name && !running(now))
+        };
+        let known = self.topology.devices.values();
+        let arrays: Vec<Device> = known.filter(stopped).cloned().collect();
         self.update(now);
-        for (id, md) in arrays {
-            if let Some(device) = self.topology.devices.get_mut(&id) {
-                device.md = Some(md);
-            }
-        }
+        let arrays = arrays.into_iter().map(|device| (device.id, device));
+        self.topology.devices.extend(arrays);
     }
 
     /// All devices, those that are gone among them.

@@ -10,7 +10,7 @@ use tracer_ebpf::{
 use super::*;
 use crate::{
     report::testing::{Bench, device, partition, raid_topology, topology},
-    sysfs::device::{MdArray, Topology},
+    sysfs::device::{Geometry, MdArray, Topology},
 };
 
 fn disk(minor: u32) -> Topology {
@@ -142,11 +142,14 @@ fn an_array_that_is_stopped_is_what_it_was() {
     let mut totals = Totals::new(Vec::new());
     let mut bench = Bench::new(raid_topology());
     let running = bench.topology.clone();
+    bench.io("md127", Op::Write, (0, 4096, 4096), 3, 1);
     bench.snapshot.origins = Some(origins(&running, &[(bytes, 4096)]));
     totals.take(bench.snapshot.clone(), &running);
     let mut stopped = running.clone();
     let id = running.by_name("md127").unwrap().id;
-    stopped.devices.get_mut(&id).unwrap().md = Some(MdArray::default());
+    let array = stopped.devices.get_mut(&id).unwrap();
+    array.md = Some(MdArray::default());
+    array.geometry = Geometry::default();
     let mut gone = running.clone();
     gone.devices.remove(&id);
     for topology in [&stopped, &gone, &running] {
@@ -155,6 +158,8 @@ fn an_array_that_is_stopped_is_what_it_was() {
         let rows = raid.and_then(|raid| raid.rows);
         assert!(rows.is_some(), "a level with parity has rows");
         assert_eq!(rmw_bytes(&sums), Some(4096));
+        let histograms = &written(&sums, "md127").unwrap().figures.histograms;
+        assert!(histograms.as_ref().unwrap().remainder_bytes.is_some());
     }
 }
 
