@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    sysfs::device::{Device, Topology},
+    sysfs::device::{Device, MdArray, Topology},
     units::DevId,
 };
 
@@ -36,10 +36,7 @@ impl Known {
     /// As [`Self::update`], but an array that is stopped, and about to be gone
     /// or assembled again, stays what it was.
     pub fn update_but_arrays(&mut self, now: &Topology) {
-        let running = |device: &Device| {
-            let md = device.md.as_ref();
-            md.is_some_and(|md| !md.level.is_empty())
-        };
+        let running = |device: &Device| device.md.as_ref().is_some_and(MdArray::is_running);
         let stopped = |device: &&Device| {
             let now = now.devices.get(&device.id);
             running(device) && now.is_some_and(|now| now.name == device.name && !running(now))

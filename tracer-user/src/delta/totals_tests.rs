@@ -152,7 +152,10 @@ fn an_array_that_is_stopped_is_what_it_was() {
     array.geometry = Geometry::default();
     let mut gone = running.clone();
     gone.devices.remove(&id);
-    for topology in [&stopped, &gone, &running] {
+    let mut assembling = stopped.clone();
+    let array = assembling.devices.get_mut(&id).unwrap();
+    array.md.as_mut().unwrap().level = "6".to_owned();
+    for topology in [&stopped, &gone, &assembling, &running] {
         let sums = totals.take(bench.snapshot.clone(), topology);
         let raid = written(&sums, "md127").unwrap().figures.raid.clone();
         let rows = raid.and_then(|raid| raid.rows);

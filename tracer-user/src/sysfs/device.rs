@@ -234,6 +234,19 @@ pub struct MdComponent {
     pub ppl: Option<(Sectors, Sectors)>,
 }
 
+impl MdArray {
+    /// It takes IO. While an array is assembled or stopped its level is empty
+    /// or a bare number (drivers/md/md.c, `level_show`).
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        let named = self
+            .level
+            .starts_with(|first: char| first.is_ascii_alphabetic());
+        let state = self.array_state.as_deref();
+        named && !matches!(state, Some("clear" | "inactive"))
+    }
+}
+
 impl Device {
     /// The name as sysfs spells it.
     #[must_use]

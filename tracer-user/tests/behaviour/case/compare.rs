@@ -58,7 +58,7 @@ pub(crate) fn skipped_runs(attach: Attach, report: &Report) -> bool {
 
 /// Whether this kernel counts the runs of a program that it skipped: the field
 /// has a name in its BTF.
-fn kernel_tells_skipped_runs() -> bool {
+pub(crate) fn kernel_tells_skipped_runs() -> bool {
     let btf = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
     let name = b"\0recursion_misses\0";
     btf.windows(name.len()).any(|window| window == name)
