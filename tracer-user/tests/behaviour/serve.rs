@@ -16,7 +16,7 @@ use crate::{
         loopdev::Loop,
         md::Array,
         stat::{Stat, settle},
-        tracer::{Attach, iotrace},
+        tracer::iotrace,
     },
 };
 
@@ -24,11 +24,10 @@ const MIB: u64 = 1 << 20;
 const FIO: Needs = Needs::Program("fio");
 const MDADM: Needs = Needs::Program("mdadm");
 
-fn agent(attach: Attach, more: &[&str]) -> Agent {
+fn agent(more: &[&str]) -> Agent {
     let mut command = iotrace();
     command.args(["serve", "--listen", "127.0.0.1:0"]);
-    command.args(["--attach", attach.word()]).args(more);
-    Agent::start(&mut command)
+    Agent::start(command.args(more))
 }
 
 /// A counter of a device, of one operation.
@@ -150,57 +149,40 @@ fn scraped_by_two(agent: &Agent, workload: impl FnOnce()) {
     });
 }
 
-/// Attached again over another file, as a disk that is plugged in again.
+/// Attached again over another file, as a disk that is plugged in again. Loop
+/// devices are told to who asks for them.
 #[test]
 fn a_loop_device_scraped_and_attached_again() {
     let name = "a_loop_device_scraped_and_attached_again";
     let Some(lab) = Lab::open(name, &[FIO]) else {
         return;
     };
-    for attach in Attach::TELLING {
-        let mut disk = Loop::new(&lab, 64 * MIB);
-        let device = disk.device();
-        let before = settle(std::slice::from_ref(&device))[0];
-        let agent = agent(attach, &["--dev", device.name()]);
-        scraped_by_two(&agent, || {
-            Fio::mixed(&device, 401)
-                .deep("libaio")
-                .set("fsync=7")
-                .run(&lab);
-            disk.reattach(&lab, 32 * MIB);
-            Fio::mixed(&device, 103).set("offset=16m").run(&lab);
-        });
-        let stat = settle(std::slice::from_ref(&device))[0] - before;
-        assert!(stat.reads() + stat.writes() >= 504, "{stat:?}");
-        let metrics = agent.metrics();
-        if !skipped_runs(&metrics) {
-            books_agree(&metrics, device.name(), &stat);
-            nothing_lost(&metrics);
-        }
-        let (status, said) = agent.stop();
-        assert_eq!((status.code(), said.as_str()), (Some(0), ""));
-    }
-}
-
-/// Not told unless asked for; but a name is enough, and a pattern too.
-#[test]
-fn loop_devices_are_told_to_who_asks() {
-    let Some(lab) = Lab::open("loop_devices_are_told_to_who_asks", &[]) else {
-        return;
-    };
-    let disk = Loop::new(&lab, 16 * MIB);
+    let mut disk = Loop::new(&lab, 64 * MIB);
     let device = disk.device();
     let info = format!("iotrace_device_info{{device=\"{}\",", device.name());
-    let pattern = format!("^{}$", device.name());
-    for (more, told) in [
-        (&[][..], false),
-        (&["--dev", device.name()][..], true),
-        (&["--device-include", &pattern][..], true),
-    ] {
-        let metrics = agent(Attach::Btf, more).metrics();
-        assert_eq!(metrics.0.contains(&info), told, "{more:?}");
-        assert_eq!(metrics.value("iotrace_scrape_success"), Some(1.0));
+    let nobody_asked = agent(&[]).metrics();
+    assert_eq!(nobody_asked.value("iotrace_scrape_success"), Some(1.0));
+    assert!(!nobody_asked.0.contains(&info));
+    let before = settle(std::slice::from_ref(&device))[0];
+    let agent = agent(&["--dev", device.name()]);
+    scraped_by_two(&agent, || {
+        Fio::mixed(&device, 401)
+            .deep("libaio")
+            .set("fsync=7")
+            .run(&lab);
+        disk.reattach(&lab, 32 * MIB);
+        Fio::mixed(&device, 103).set("offset=16m").run(&lab);
+    });
+    let stat = settle(std::slice::from_ref(&device))[0] - before;
+    assert!(stat.reads() + stat.writes() >= 504, "{stat:?}");
+    let metrics = agent.metrics();
+    assert!(metrics.0.contains(&info));
+    if !skipped_runs(&metrics) {
+        books_agree(&metrics, device.name(), &stat);
+        nothing_lost(&metrics);
     }
+    let (status, said) = agent.stop();
+    assert_eq!((status.code(), said.as_str()), (Some(0), ""));
 }
 
 /// md's own books start anew with each assembly: the counters are the sum.
@@ -220,7 +202,7 @@ fn an_array_stopped_and_assembled_again() {
     for member in &members {
         args.extend(["--dev", member.name()]);
     }
-    let agent = agent(Attach::Btf, &args);
+    let agent = agent(&args);
     let mut of_array = Vec::new();
     scraped_by_two(&agent, || {
         Fio::mixed(&device, 101).run(&lab);
