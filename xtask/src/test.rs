@@ -17,9 +17,10 @@ use crate::{
 };
 
 /// What the tests on this kernel use beside iotrace.
-const TOOLS: [Package; 2] = [
+const TOOLS: [Package; 3] = [
     Package::command("fio", "fio"),
     Package::command("blktrace", "blktrace"),
+    Package::command("prometheus", "promtool"),
 ];
 
 /// Runs all tests: style, unit and property tests, the eBPF programs on this

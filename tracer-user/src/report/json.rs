@@ -197,20 +197,7 @@ const KINDS: [&str; 15] = [
 
 const fn kind_name(kind: Option<Kind>) -> &'static str {
     match kind {
-        Some(Kind::Disk) => "disk",
-        Some(Kind::Partition) => "partition",
-        Some(Kind::Md) => "md",
-        Some(Kind::Dm) => "dm",
-        Some(Kind::Loop) => "loop",
-        Some(Kind::Nvme) => "nvme",
-        Some(Kind::Virtio) => "virtio",
-        Some(Kind::Zram) => "zram",
-        Some(Kind::Ram) => "ram",
-        Some(Kind::Nbd) => "nbd",
-        Some(Kind::Pmem) => "pmem",
-        Some(Kind::NullBlk) => "null_blk",
-        Some(Kind::Bcache) => "bcache",
-        Some(Kind::Other) => "other",
+        Some(kind) => kind.word(),
         None => "unknown",
     }
 }

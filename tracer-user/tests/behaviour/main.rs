@@ -37,3 +37,4 @@ mod partitions;
 mod processes;
 mod raid10;
 mod refused;
+mod serve;

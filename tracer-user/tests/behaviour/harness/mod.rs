@@ -1,6 +1,8 @@
 //! What the tests stand on: devices, workloads, the two tracers, the kernel's
 //! books. Nothing here knows what is expected.
 
+#[path = "../../support/agent.rs"]
+pub(crate) mod agent;
 pub(crate) mod blktrace;
 pub(crate) mod device;
 pub(crate) mod direct;
