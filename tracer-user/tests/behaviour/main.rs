@@ -35,5 +35,6 @@ mod oracle;
 mod origins;
 mod partitions;
 mod processes;
+mod prometheus;
 mod refused;
 mod serve;
