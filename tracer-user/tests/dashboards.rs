@@ -128,7 +128,10 @@ impl Known {
         for rule in rules().iter().filter(|rule| !rule.alert) {
             let names = known.check(&rule.name, &rule.expr);
             let left = known.labels(&names);
-            let left: Vec<&str> = left.difference(&names.without).map(String::as_str).collect();
+            let left: Vec<&str> = left
+                .difference(&names.without)
+                .map(String::as_str)
+                .collect();
             known.add(&rule.name, &left);
         }
         known
@@ -163,7 +166,7 @@ impl Known {
                 let label = &matcher.name;
                 assert!(labels.contains(label), "{place}: {name} has no {label}");
                 let values: Vec<&str> = match matcher.op {
-                    MatchOp::Equal => vec![&matcher.value],
+                    MatchOp::Equal => vec![matcher.value.as_str()],
                     MatchOp::Re(_) => matcher.value.split('|').collect(),
                     _ => Vec::new(),
                 };
@@ -286,7 +289,9 @@ fn dashboards_are_whole() {
 #[test]
 fn every_alert_has_its_runbook() {
     let headings = RUNBOOKS.lines().filter_map(|line| line.strip_prefix("## "));
-    let headings: BTreeSet<&str> = headings.filter(|name| name.starts_with("Iotrace")).collect();
+    let headings: BTreeSet<&str> = headings
+        .filter(|name| name.starts_with("Iotrace"))
+        .collect();
     let alerts: Vec<_> = rules().into_iter().filter(|rule| rule.alert).collect();
     let names: BTreeSet<&str> = alerts.iter().map(|alert| alert.name.as_str()).collect();
     assert_eq!(headings, names);
@@ -307,7 +312,14 @@ fn promtool_checks_and_tests_the_rules() {
         return;
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../prometheus");
-    let check = ["check", "rules", "--lint=all", "--lint-fatal", "rules.yml", "alerts.yml"];
+    let check = [
+        "check",
+        "rules",
+        "--lint=all",
+        "--lint-fatal",
+        "rules.yml",
+        "alerts.yml",
+    ];
     let test = ["test", "rules", "tests.yml"];
     for args in [&check[..], &test[..]] {
         let output = Command::new("promtool")

@@ -8,7 +8,10 @@ use serde_json::Value;
 /// File name and text of each dashboard.
 pub(crate) const DASHBOARDS: [(&str, &str); 3] = [
     ("fleet.json", include_str!("../../../dashboards/fleet.json")),
-    ("device.json", include_str!("../../../dashboards/device.json")),
+    (
+        "device.json",
+        include_str!("../../../dashboards/device.json"),
+    ),
     ("array.json", include_str!("../../../dashboards/array.json")),
 ];
 
@@ -91,7 +94,9 @@ pub(crate) fn rules() -> Vec<Rule> {
                     name: text(rule, if alert { "alert" } else { "record" }),
                     alert,
                     expr: text(rule, "expr"),
-                    runbook: rule["annotations"]["runbook_url"].as_str().map(str::to_owned),
+                    runbook: rule["annotations"]["runbook_url"]
+                        .as_str()
+                        .map(str::to_owned),
                 }
             }));
         }

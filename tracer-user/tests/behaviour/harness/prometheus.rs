@@ -72,7 +72,9 @@ impl Prometheus {
         let answer = answer.unwrap_or_else(|| panic!("prometheus does not know {expr}"));
         let answer: Value = serde_json::from_str(&answer).expect("JSON");
         let samples = answer["data"]["result"].as_array().expect("samples");
-        let values = samples.iter().filter_map(|sample| sample["value"][1].as_str());
+        let values = samples
+            .iter()
+            .filter_map(|sample| sample["value"][1].as_str());
         let numbers = values.map(|value| value.parse::<f64>().expect("a number"));
         numbers.filter(|number| number.is_finite()).collect()
     }
@@ -196,6 +198,8 @@ fn grown(times: u32) -> String {
         let value = value.parse::<f64>().ok().filter(|_| grows)?;
         Some(format!("{series} {}", value * f64::from(times)))
     };
-    let lines = golden.lines().map(|line| grow(line).unwrap_or_else(|| line.to_owned()));
+    let lines = golden
+        .lines()
+        .map(|line| grow(line).unwrap_or_else(|| line.to_owned()));
     lines.map(|line| line + "\n").collect()
 }
