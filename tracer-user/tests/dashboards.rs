@@ -2,7 +2,6 @@
 //! names only what the table of metrics has. Needs no privilege.
 
 #![expect(
-    clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     reason = "what the tests share is a test too"
