@@ -10,8 +10,8 @@ use tracer_ebpf::cells::{
 };
 
 use super::{
-    Boundary, DeviceFigures, Fills, Flush, Histograms, Latency, Op, Other, Rates, Scope,
-    Timings, ZoneAppend, counts::Counts, histogram::LatencyBins, select::Place,
+    Boundary, DeviceFigures, Fills, Flush, Histograms, Latency, Op, Other, Rates, Scope, Timings,
+    ZoneAppend, counts::Counts, histogram::LatencyBins, select::Place,
 };
 use crate::{
     dm::Target,

@@ -18,6 +18,13 @@ pub(crate) mod md;
 pub(crate) mod partition;
 pub(crate) mod process;
 pub(crate) mod programs;
+pub(crate) mod prometheus;
+#[expect(
+    dead_code,
+    reason = "legends and runbooks are for tests without a kernel"
+)]
+#[path = "../../support/queries.rs"]
+pub(crate) mod queries;
 pub(crate) mod scsi_debug;
 pub(crate) mod stat;
 pub(crate) mod terminal;
