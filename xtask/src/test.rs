@@ -17,10 +17,11 @@ use crate::{
 };
 
 /// What the tests on this kernel use beside iotrace.
-const TOOLS: [Package; 3] = [
+const TOOLS: [Package; 4] = [
     Package::command("fio", "fio"),
     Package::command("blktrace", "blktrace"),
     Package::command("prometheus", "promtool"),
+    Package::command("chromium", "chromium"),
 ];
 
 /// Runs all tests: style, unit and property tests, the eBPF programs on this

@@ -9,11 +9,15 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Report, json_raid::Raid};
+use super::{
+    Report,
+    explain::{Finding, findings},
+    json_raid::Raid,
+};
 use crate::{
     delta::{
         Boundary, DeviceFigures, Fills, Flush, Histograms, Interval, Op, OriginFigures, Other,
-        ProcessFigures, ProcessRead, ProcessWrite, ZoneAppend,
+        ProcessFigures, ProcessRead, ProcessWrite, Rates, ZoneAppend,
     },
     sysfs::{
         device::{Geometry, Kind},
@@ -70,6 +74,9 @@ struct Device<'a> {
     dm_name: Option<&'a str>,
     /// What it is made of.
     members: &'a [String],
+    /// Steps below the topmost device above it; devices come in the order of
+    /// the tree.
+    depth: usize,
     geometry: GeometryBytes,
     /// Of a partition: its start against each boundary of its disk.
     start: Option<Vec<Start>>,
@@ -103,6 +110,9 @@ struct Device<'a> {
     raid: Option<Raid<'a>>,
     /// null: no component of an array, or not measured.
     origin: Option<OriginFigures>,
+    rates: Rates,
+    /// What the figures mean, the weightiest first; never empty.
+    findings: Vec<Finding>,
 }
 
 /// What requests are classified by. null: there is none, or it is not known.
@@ -225,6 +235,7 @@ impl<'a> From<&'a DeviceFigures> for Device<'a> {
             disk: figures.disk.as_deref(),
             dm_name: figures.dm_name.as_deref(),
             members: &figures.members,
+            depth: figures.depth,
             geometry: GeometryBytes::from(figures.geometry),
             start: (figures.kind == Some(Kind::Partition))
                 .then(|| figures.starts.iter().map(Start::from).collect()),
@@ -246,6 +257,8 @@ impl<'a> From<&'a DeviceFigures> for Device<'a> {
             fills: figures.fills,
             raid: raid(figures),
             origin: figures.origin,
+            rates: figures.rates,
+            findings: findings(figures),
         }
     }
 }

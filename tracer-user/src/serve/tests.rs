@@ -41,6 +41,10 @@ impl Pages for Fake {
         self.healthy.then(|| "{}".to_owned())
     }
 
+    fn interval(&self) -> Option<String> {
+        self.live()
+    }
+
     fn healthy(&self) -> bool {
         self.healthy
     }
@@ -117,6 +121,7 @@ async fn pages_and_what_they_are_not_asked_for() {
         "/-/healthy",
         "/-/ready",
         "/api/v1/live",
+        "/api/v1/interval",
         "/metrics?x=y",
     ] {
         let answer = server.ask(&format!("GET {good}"), "").await;
@@ -158,7 +163,7 @@ async fn unhealthy_is_said() {
         healthy: false,
         ..Fake::of("iotrace_scrape_success 0\n")
     });
-    for path in ["/-/healthy", "/-/ready", "/api/v1/live"] {
+    for path in ["/-/healthy", "/-/ready", "/api/v1/live", "/api/v1/interval"] {
         let answer = server.ask(&format!("GET {path}"), "").await;
         assert_eq!(status(&answer), "503", "{path}");
     }
