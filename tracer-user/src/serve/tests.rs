@@ -134,6 +134,35 @@ async fn pages_and_what_they_are_not_asked_for() {
     server.stop().await;
 }
 
+/// Everything that the page names is there, and nothing elsewhere is named.
+#[tokio::test]
+async fn the_page_is_whole() {
+    let server = Running::plain(Fake::of(""));
+    let mut named = 0;
+    for file in page::FILES {
+        let answer = server.ask(&format!("GET {}", file.path), "").await;
+        assert_eq!(status(&answer), "200", "{}", file.path);
+        assert!(answer.contains(file.content_type), "{answer}");
+        assert!(answer.contains("content-security-policy: default-src 'none'"));
+        assert!(answer.contains("x-content-type-options: nosniff"));
+        assert!(answer.ends_with(file.text), "{}", file.path);
+        let elsewhere = file.text.replace("http://www.w3.org/2000/svg", "");
+        assert!(!elsewhere.contains("//www") && !elsewhere.contains("http"));
+        for word in file.text.split(['"', '\'']) {
+            let name = word.rsplit('/').next().unwrap();
+            let is_file = [".js", ".css", ".svg"]
+                .iter()
+                .any(|end| name.ends_with(end));
+            if is_file {
+                named += 1;
+                assert!(page::file(&format!("/page/{name}")).is_some(), "{word}");
+            }
+        }
+    }
+    assert!(named >= page::FILES.len() - 1, "{named}");
+    server.stop().await;
+}
+
 #[tokio::test]
 async fn gzip_for_who_takes_it() {
     let body = "iotrace_up 1\n".repeat(1000);
