@@ -117,3 +117,45 @@ pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     found.sort();
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(file: &str) -> String {
+        fs::read_to_string(workspace::root().unwrap().join(file)).unwrap()
+    }
+
+    #[test]
+    fn what_is_installed_is_there() {
+        let workspace = workspace::root().unwrap();
+        for (from, to) in FILES {
+            assert!(workspace.join(from).is_file(), "{from}");
+            assert!(to.starts_with("usr/") || to.starts_with("etc/"), "{to}");
+        }
+    }
+
+    /// Wherever it runs as a service, it is given the same.
+    #[test]
+    fn services_have_the_same_capabilities() {
+        let unit = read("deploy/systemd/iotrace.service");
+        let of = |key: &str| -> Vec<&str> {
+            let mut lines = unit.lines();
+            let words = lines.find_map(|line| line.strip_prefix(key)).unwrap();
+            words.split(' ').collect()
+        };
+        let given = of("AmbientCapabilities=");
+        assert_eq!(given, ["CAP_BPF", "CAP_PERFMON", "CAP_SYSLOG"]);
+        assert_eq!(of("CapabilityBoundingSet="), given);
+        let names = given.join("\", \"").replace("CAP_", "");
+        let kubernetes = read("deploy/kubernetes/daemonset.yaml");
+        assert!(kubernetes.contains(&format!("add: [\"{names}\"]")));
+        let privileges = read("docs/privileges.md");
+        for capability in given {
+            assert!(
+                privileges.contains(&format!("| `{capability}`")),
+                "{capability}"
+            );
+        }
+    }
+}
