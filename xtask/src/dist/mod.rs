@@ -3,6 +3,7 @@
 //! Must not write archives itself: `dpkg-deb` and `tar` do.
 
 mod deb;
+mod installed;
 mod tree;
 
 use std::{
@@ -35,19 +36,33 @@ const TOOLS: [Package; 3] = [
 pub struct Args {}
 
 pub fn run(_args: &Args) -> Result<()> {
-    debian::ensure(&TOOLS)?;
-    let program = host::build_for_packages()?;
-    let manual = host::build_manual()?;
     let dist = workspace::target_dir()?.join("dist");
+    for archive in pack(&host::build_for_packages()?, &dist)? {
+        println!("{}", archive.display());
+    }
+    Ok(())
+}
+
+/// Installs a package of `program` in a guest, asks what it started, and
+/// removes it.
+pub fn test(program: &Path) -> Result<()> {
+    let dist = workspace::target_dir()?.join("dist-tested");
+    let [_tarball, package] = pack(program, &dist)?;
+    installed::test(&package)
+}
+
+/// A tarball and a Debian package in the folder `dist`, which is made anew.
+fn pack(program: &Path, dist: &Path) -> Result<[PathBuf; 2]> {
+    debian::ensure(&TOOLS)?;
+    let manual = host::build_manual()?;
     if dist.exists() {
-        fs::remove_dir_all(&dist)?;
+        fs::remove_dir_all(dist)?;
     }
     let root = dist.join("root");
-    tree::lay_out(&root, &program, &manual)?;
+    tree::lay_out(&root, program, &manual)?;
     let time = source_time()?;
-    println!("{}", tarball(&root, &dist, &time)?.display());
-    println!("{}", deb::build(&root, &dist, &time)?.display());
-    Ok(())
+    let tarball = tarball(&root, dist, &time)?;
+    Ok([tarball, deb::build(&root, dist, &time)?])
 }
 
 /// Seconds since 1970 that files in the archives are said to be of, so that the

@@ -1,0 +1,27 @@
+# In a guest: boots the Debian of /bin/debian-root.tar beside the guest's own
+# root, has its systemd run installed.sh, and ends as that did.
+set -e
+mkdir /machine
+mount -t tmpfs -o mode=755 tmpfs /machine
+tar -x -f /bin/debian-root.tar -C /machine
+cp /bin/iotrace.deb /bin/installed.sh /machine/
+cat >/machine/etc/systemd/system/installed.service <<'UNIT'
+[Unit]
+Requires=basic.target
+After=basic.target
+SuccessAction=poweroff-force
+FailureAction=poweroff-force
+[Service]
+Type=oneshot
+ExecStart=/bin/bash /installed.sh
+ExecStopPost=/bin/sh -c 'echo $EXIT_STATUS >/status'
+StandardOutput=append:/log
+StandardError=append:/log
+UNIT
+# Devices are the guest's.
+ln -s /dev/null /machine/etc/systemd/system/systemd-udevd.service
+# To power off ends the namespace with a signal.
+env -i container=guest unshare --pid --fork --mount \
+    chroot /machine /lib/systemd/systemd --system --unit=installed.service || true
+cat /machine/log
+exit "$(cat /machine/status)"
