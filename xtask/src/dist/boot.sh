@@ -21,7 +21,7 @@ UNIT
 # Devices are the guest's.
 ln -s /dev/null /machine/etc/systemd/system/systemd-udevd.service
 # To power off ends the namespace with a signal.
-env -i container=guest unshare --pid --fork --mount \
+env -i container=guest unshare -p -f -m \
     chroot /machine /lib/systemd/systemd --system --unit=installed.service || true
 cat /machine/log
 exit "$(cat /machine/status)"
