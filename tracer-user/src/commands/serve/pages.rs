@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Whoever asks for an interval sooner is given the last one again: several
-/// who look share their intervals, and each sees all of them.
+/// who look share their intervals, and none cuts another's short.
 const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Asks for pages, from any thread.
