@@ -19,7 +19,7 @@ export class Details {
   #prereads = new Lines("Pre-read for what was written (normal: 0%)", { prereads: "pre-read" }, percent);
 
   constructor(node) {
-    node.append(this.#findings, this.#charts, this.#tables);
+    node.append(element("div", { class: "details" }, this.#findings, this.#charts, this.#tables));
     this.#charts.append(this.#requests.node, this.#misaligned.node);
   }
 

@@ -9,7 +9,7 @@ import { megabytes, percent, rate } from "./format.js";
 
 /** A column: class, and the text of a device. */
 const COLUMNS = [
-  ["", ({ rates }) => rate(rates.reads_per_second)],
+  ["wide", ({ rates }) => rate(rates.reads_per_second)],
   ["", ({ rates }) => rate(rates.writes_per_second)],
   ["wide", ({ rates }) => megabytes(rates.read_bytes_per_second)],
   ["wide", ({ rates }) => megabytes(rates.write_bytes_per_second)],
@@ -109,7 +109,8 @@ class Row {
     const id = `device-${name}`;
     this.button = element("button", { type: "button", class: "open", "aria-expanded": "false", "aria-controls": id }, name);
     this.button.addEventListener("click", () => this.open(this.#below.hidden));
-    const head = element("th", { scope: "row" }, this.#mark, " ", this.button, " ", this.#about);
+    const title = element("span", { class: "title" }, this.#mark, " ", this.button);
+    const head = element("th", { scope: "row" }, title, " ", this.#about);
     const bars = element("td", { class: "history" }, this.#bars.node);
     const cell = element("td", { colspan: COLUMNS.length + 2 });
     this.#details = new Details(cell);

@@ -14,4 +14,6 @@ export const mark = (weight) => {
   return element("span", { class: `mark ${weight}`, role: "img", "aria-label": words, title: words }, sign);
 };
 
-export const finding = ({ weight, text }) => element("li", { class: "finding" }, mark(weight), " ", text);
+/** A line of a list; `about`: what the sentence is of. */
+export const finding = ({ weight, text }, ...about) =>
+  element("li", { class: "finding" }, mark(weight), element("span", {}, ...about, text));

@@ -49,11 +49,9 @@ const show = (line) => {
 const costs = (all) => {
   const costly = all.filter((device) => device.findings[0].weight === "cost");
   const items = costly.slice(0, MOST_COSTS).map((device) => {
-    const item = finding(device.findings[0]);
     const open = element("button", { type: "button" }, device.device);
     open.addEventListener("click", () => devices.open(device.device));
-    item.prepend(open, " ");
-    return item;
+    return finding(device.findings[0], open, ": ");
   });
   if (costly.length > MOST_COSTS) {
     items.push(element("li", {}, `and ${costly.length - MOST_COSTS} devices more, marked !! below`));
