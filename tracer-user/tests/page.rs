@@ -162,6 +162,11 @@ fn keyboard(browser: &mut Browser, disk: &str, part: &str) {
     let about = "document.getElementById('about').textContent";
     let before = browser.ask(about);
     wait_for(browser, &format!("{about} !== {before}"));
+    // The sentence is the one above the table, which has the name before it.
+    let sentence = format!("'{part}: ' + {below}.querySelector('.finding').lastChild.textContent");
+    let above = "document.querySelector('#costs').lastChild.lastChild.textContent";
+    let same = browser.ask(&format!("{sentence} === {above}"));
+    assert_eq!(same, json!(true), "{}", browser.ask(&sentence));
     let text = browser.ask(&format!("{below}.textContent"));
     let text = text.as_str().expect("a text");
     for part in ["normal: 0%", "+3584", "4 KiB", "Requests a second"] {
@@ -181,6 +186,7 @@ fn screens(browser: &mut Browser) {
         );
     }
     let back = "getComputedStyle(document.body).backgroundColor";
+    browser.resize(1200, 1300);
     browser.prefer("light");
     let light = browser.ask(back);
     keep_picture(browser, "page.png");

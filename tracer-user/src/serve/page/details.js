@@ -24,8 +24,9 @@ export class Details {
   }
 
   show(device, points, now) {
-    const notes = device.notes.map((text) => finding({ weight: "hint", text }));
-    this.#findings.replaceChildren(...device.findings.map(finding), ...notes);
+    const notes = device.notes.map((text) => ({ weight: "hint", text }));
+    const sentences = [...device.findings, ...notes].map((one) => finding(one));
+    this.#findings.replaceChildren(...sentences);
     this.#requests.update(points, now);
     this.#misaligned.update(points, now);
     if (device.raid) {
