@@ -23,6 +23,8 @@ ask / | grep page/page.js
 ask /metrics >/run/metrics
 grep '^iotrace_scrape_success 1' /run/metrics
 grep '^iotrace_lost_events_total' /run/metrics
+# md's functions were found: reasons are measured.
+grep '^iotrace_array_preread_bytes_total{device="md0"' /run/metrics
 
 # A user of its own, of those that systemd makes up.
 pid=$(systemctl show --property=MainPID --value iotrace)
