@@ -150,7 +150,7 @@ fn keyboard(browser: &mut Browser, disk: &str, part: &str) {
         }
         browser.order(
             "Input.dispatchKeyEvent",
-            json!({"type": "rawKeyDown", "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}),
+            &json!({"type": "rawKeyDown", "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}),
         );
     }
     assert_eq!(browser.ask(focus), json!(disk));

@@ -75,17 +75,17 @@ impl Browser {
     }
 
     fn open_page(&mut self) {
-        let page = self.order("Target.createTarget", json!({"url": "about:blank"}));
+        let page = self.order("Target.createTarget", &json!({"url": "about:blank"}));
         let target = json!({"targetId": page["targetId"], "flatten": true});
-        let attached = self.order("Target.attachToTarget", target);
+        let attached = self.order("Target.attachToTarget", &target);
         self.session = attached["sessionId"].as_str().map(str::to_owned);
         for domain in ["Runtime", "Log", "Network", "Page"] {
-            self.order(&format!("{domain}.enable"), json!({}));
+            self.order(&format!("{domain}.enable"), &json!({}));
         }
     }
 
     /// Sends an order and waits for its answer.
-    pub(crate) fn order(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn order(&mut self, method: &str, params: &Value) -> Value {
         self.last_id += 1;
         let mut order = json!({"id": self.last_id, "method": method, "params": params});
         if let Some(session) = &self.session {
@@ -106,14 +106,14 @@ impl Browser {
     }
 
     pub(crate) fn open(&mut self, url: &str) {
-        let answer = self.order("Page.navigate", json!({"url": url}));
+        let answer = self.order("Page.navigate", &json!({"url": url}));
         assert_eq!(answer["errorText"], Value::Null, "{url}");
     }
 
     /// What a piece of script says in the page.
     pub(crate) fn ask(&mut self, script: &str) -> Value {
         let params = json!({"expression": script, "returnByValue": true});
-        let mut answer = self.order("Runtime.evaluate", params);
+        let mut answer = self.order("Runtime.evaluate", &params);
         assert_eq!(answer["exceptionDetails"], Value::Null, "{script}");
         answer["result"]["value"].take()
     }
@@ -123,7 +123,7 @@ impl Browser {
         for kind in ["rawKeyDown", "keyUp"] {
             self.order(
                 "Input.dispatchKeyEvent",
-                json!({"type": kind, "key": key, "code": key}),
+                &json!({"type": kind, "key": key, "code": key}),
             );
         }
     }
@@ -135,7 +135,7 @@ impl Browser {
                 "windowsVirtualKeyCode": 13})
         };
         for kind in ["keyDown", "keyUp"] {
-            self.order("Input.dispatchKeyEvent", key(kind));
+            self.order("Input.dispatchKeyEvent", &key(kind));
         }
     }
 
@@ -143,18 +143,21 @@ impl Browser {
     pub(crate) fn resize(&mut self, width: u64, height: u64) {
         let size = json!({"width": width, "height": height, "deviceScaleFactor": 1,
             "mobile": width < 600});
-        self.order("Emulation.setDeviceMetricsOverride", size);
+        self.order("Emulation.setDeviceMetricsOverride", &size);
     }
 
     /// `light` or `dark`.
     pub(crate) fn prefer(&mut self, scheme: &str) {
         let feature = json!({"name": "prefers-color-scheme", "value": scheme});
-        self.order("Emulation.setEmulatedMedia", json!({"features": [feature]}));
+        self.order(
+            "Emulation.setEmulatedMedia",
+            &json!({"features": [feature]}),
+        );
     }
 
     /// The screen as PNG.
     pub(crate) fn picture(&mut self) -> Vec<u8> {
-        let answer = self.order("Page.captureScreenshot", json!({"format": "png"}));
+        let answer = self.order("Page.captureScreenshot", &json!({"format": "png"}));
         let text = answer["data"].as_str().expect("a picture");
         STANDARD.decode(text).expect("base64")
     }
