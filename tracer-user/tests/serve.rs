@@ -47,9 +47,38 @@ fn from_the_start_to_sigterm() {
     assert_eq!(metrics.value(writes), Some(3.0));
     let live: serde_json::Value = serde_json::from_str(&agent.get("/api/v1/live")).unwrap();
     assert_eq!(live["devices"].as_array().unwrap().len(), 4);
-    assert!(agent.get("/").contains("/metrics"));
+    assert!(agent.get("/").contains("page/page.js"));
     let (status, said) = agent.stop();
     assert_eq!((status.code(), said.as_str()), (Some(0), ""));
+}
+
+/// What the page shows: each what happened since the one before.
+#[test]
+fn intervals() {
+    let machine = Machine::new(2, 3);
+    let agent = Agent::start(&mut serve(&machine, &ANY_PORT));
+    let ask =
+        || -> serde_json::Value { serde_json::from_str(&agent.get("/api/v1/interval")).unwrap() };
+    let written = |line: &serde_json::Value| -> Vec<u64> {
+        let devices = line["devices"].as_array().unwrap().iter();
+        devices
+            .map(|device| device["write"]["requests"].as_u64().unwrap())
+            .collect()
+    };
+    let first = ask();
+    assert_eq!(first["summary"], false);
+    assert_eq!(written(&first), [3; 4]);
+    // Asked again too soon, the same.
+    let second = loop {
+        let line = ask();
+        if line["time"] != first["time"] {
+            break line;
+        }
+        assert_eq!(line, first);
+    };
+    assert_eq!(written(&second), [0; 4]);
+    let sums: serde_json::Value = serde_json::from_str(&agent.get("/api/v1/live")).unwrap();
+    assert_eq!(written(&sums), [3; 4]);
 }
 
 #[test]

@@ -46,6 +46,11 @@ impl Meter {
         self.known.update(topology);
     }
 
+    /// Shows these from now on, which may have got other numbers.
+    pub fn ask_for(&mut self, devices: Vec<DevId>) {
+        self.asked = devices;
+    }
+
     /// What happened since the last reading.
     pub fn interval(&mut self, mut reading: Snapshot) -> Interval {
         let interval = between(&self.highest, &reading, &self.scope(false));

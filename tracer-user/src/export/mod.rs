@@ -21,6 +21,6 @@ pub use self::{
     collector::{Exporter, ReadCounters},
     filter::{DeviceFilter, FilterError},
     openmetrics::encode as encode_openmetrics,
-    reader::{Reader, Scrape},
+    reader::{Live, Reader, Scrape},
     table::{ALL, Kind, Metric, by_name, reference},
 };

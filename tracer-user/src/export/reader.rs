@@ -8,8 +8,9 @@ use std::{
 };
 
 use crate::{
-    delta::{Growing, Sums, Totals},
+    delta::{Growing, Interval, Meter, Sums, Totals, nothing_yet},
     source::{Inside, Source},
+    sysfs::device::Asked,
     units::DevId,
 };
 
@@ -17,8 +18,19 @@ use crate::{
 pub struct Reader {
     source: Box<dyn Source>,
     totals: Totals,
+    asked: Vec<Asked>,
+    /// Of those who look now and then, from the first time on.
+    meter: Option<Meter>,
     /// Runs and nanoseconds of each program, over all copies of it.
     runs: BTreeMap<String, (Growing, Growing)>,
+}
+
+/// What happened between two readings.
+#[derive(Clone, Debug)]
+pub struct Live {
+    pub interval: Interval,
+    /// How it was counted, as [`Source::describe`] says.
+    pub attach: String,
 }
 
 /// One reading.
@@ -40,7 +52,9 @@ impl Reader {
         let asked = source.topology().remember(asked);
         Self {
             source,
-            totals: Totals::new(asked),
+            totals: Totals::new(asked.clone()),
+            asked,
+            meter: None,
             runs: BTreeMap::new(),
         }
     }
@@ -74,6 +88,25 @@ impl Reader {
             inside,
             attach: self.source.describe(),
             took: begin.elapsed(),
+        })
+    }
+
+    /// What happened since the last call, the first time since counting
+    /// began. The sums are not touched.
+    ///
+    /// # Errors
+    /// As [`Source::refresh`] and [`Source::snapshot`].
+    pub fn interval(&mut self) -> anyhow::Result<Live> {
+        self.source.refresh()?;
+        let snapshot = self.source.snapshot()?;
+        let topology = self.source.topology();
+        let first = || Meter::new(nothing_yet(&snapshot), Vec::new(), false);
+        let meter = self.meter.get_or_insert_with(first);
+        meter.devices(topology);
+        meter.ask_for(topology.recall(&self.asked));
+        Ok(Live {
+            interval: meter.interval(snapshot),
+            attach: self.source.describe(),
         })
     }
 

@@ -9,6 +9,7 @@ mod config;
 mod connections;
 mod listen;
 mod negotiate;
+mod page;
 mod routes;
 mod tls;
 mod web_config;

@@ -14,8 +14,8 @@ use hyper::{
     Method, Request, Response, StatusCode,
     body::{Body, Bytes, Frame, SizeHint},
     header::{
-        ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, VARY,
-        WWW_AUTHENTICATE,
+        ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue,
+        REFERRER_POLICY, RETRY_AFTER, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
     },
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -23,6 +23,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::{
     auth::Gate,
     negotiate::{Format, takes_gzip},
+    page,
     web_config::{Loaded, WebConfig},
 };
 
@@ -33,7 +34,6 @@ const MOST_PAGES: usize = 16;
 const PIECE_BYTES: usize = 64 << 10;
 
 const TEXT: &str = "text/plain; charset=utf-8";
-const HTML: &str = "text/html; charset=utf-8";
 const JSON: &str = "application/json";
 
 /// Makes what is served. Called on a thread that may wait.
@@ -44,6 +44,8 @@ pub trait Pages: Send + Sync {
     fn openmetrics(&self) -> Option<String>;
     /// `/api/v1/live`.
     fn live(&self) -> Option<String>;
+    /// `/api/v1/interval`.
+    fn interval(&self) -> Option<String>;
     /// Counters can be read.
     fn healthy(&self) -> bool;
 }
@@ -61,13 +63,14 @@ pub struct App {
 enum Page {
     Metrics(Format),
     Live,
+    Interval,
 }
 
 impl Page {
     const fn content_type(self) -> &'static str {
         match self {
             Self::Metrics(format) => format.content_type(),
-            Self::Live => JSON,
+            Self::Live | Self::Interval => JSON,
         }
     }
 
@@ -76,6 +79,7 @@ impl Page {
             Self::Metrics(Format::Text) => pages.text(),
             Self::Metrics(Format::OpenMetrics) => pages.openmetrics(),
             Self::Live => pages.live(),
+            Self::Interval => pages.interval(),
         }
     }
 }
@@ -119,15 +123,18 @@ impl App {
             return response;
         }
         match request.uri().path() {
-            "/" => typed(StatusCode::OK, HTML, include_str!("landing.html")),
             "/metrics" => {
                 let format = Format::of(request.headers());
                 self.page(Page::Metrics(format), request).await
             }
             "/api/v1/live" => self.page(Page::Live, request).await,
+            "/api/v1/interval" => self.page(Page::Interval, request).await,
             "/-/healthy" => self.state("iotrace is healthy\n"),
             "/-/ready" => self.state("iotrace is ready\n"),
-            _ => plain(StatusCode::NOT_FOUND, "not found\n"),
+            path => page::file(path).map_or_else(
+                || plain(StatusCode::NOT_FOUND, "not found\n"),
+                part_of_the_page,
+            ),
         }
     }
 
@@ -165,6 +172,21 @@ impl App {
         }
         response
     }
+}
+
+/// New after an upgrade of the agent, and then at once.
+fn part_of_the_page(file: &page::File) -> Response<Pieces> {
+    let mut response = typed(StatusCode::OK, file.content_type, file.text);
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (CACHE_CONTROL, "no-cache"),
+        (CONTENT_SECURITY_POLICY, page::POLICY),
+        (REFERRER_POLICY, "no-referrer"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
 }
 
 /// Writing to memory does not fail; should it, the rest of the answer is cut

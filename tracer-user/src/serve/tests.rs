@@ -41,6 +41,10 @@ impl Pages for Fake {
         self.healthy.then(|| "{}".to_owned())
     }
 
+    fn interval(&self) -> Option<String> {
+        self.live()
+    }
+
     fn healthy(&self) -> bool {
         self.healthy
     }
@@ -117,6 +121,7 @@ async fn pages_and_what_they_are_not_asked_for() {
         "/-/healthy",
         "/-/ready",
         "/api/v1/live",
+        "/api/v1/interval",
         "/metrics?x=y",
     ] {
         let answer = server.ask(&format!("GET {good}"), "").await;
@@ -126,6 +131,35 @@ async fn pages_and_what_they_are_not_asked_for() {
     assert_eq!(status(&server.ask("POST /metrics", "").await), "405");
     let head = server.ask("HEAD /metrics", "").await;
     assert!(head.contains("content-length: 5") && head.ends_with("\r\n\r\n"));
+    server.stop().await;
+}
+
+/// Everything that the page names is there, and nothing elsewhere is named.
+#[tokio::test]
+async fn the_page_is_whole() {
+    let server = Running::plain(Fake::of(""));
+    let mut named = 0;
+    for file in page::FILES {
+        let answer = server.ask(&format!("GET {}", file.path), "").await;
+        assert_eq!(status(&answer), "200", "{}", file.path);
+        assert!(answer.contains(file.content_type), "{answer}");
+        assert!(answer.contains("content-security-policy: default-src 'none'"));
+        assert!(answer.contains("x-content-type-options: nosniff"));
+        assert!(answer.ends_with(file.text), "{}", file.path);
+        let elsewhere = file.text.replace("http://www.w3.org/2000/svg", "");
+        assert!(!elsewhere.contains("//www") && !elsewhere.contains("http"));
+        for word in file.text.split(['"', '\'']) {
+            let name = word.rsplit('/').next().unwrap();
+            let is_file = [".js", ".css", ".svg"]
+                .iter()
+                .any(|end| name.ends_with(end));
+            if is_file {
+                named += 1;
+                assert!(page::file(&format!("/page/{name}")).is_some(), "{word}");
+            }
+        }
+    }
+    assert!(named >= page::FILES.len() - 1, "{named}");
     server.stop().await;
 }
 
@@ -158,7 +192,7 @@ async fn unhealthy_is_said() {
         healthy: false,
         ..Fake::of("iotrace_scrape_success 0\n")
     });
-    for path in ["/-/healthy", "/-/ready", "/api/v1/live"] {
+    for path in ["/-/healthy", "/-/ready", "/api/v1/live", "/api/v1/interval"] {
         let answer = server.ask(&format!("GET {path}"), "").await;
         assert_eq!(status(&answer), "503", "{path}");
     }

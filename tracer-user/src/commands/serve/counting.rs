@@ -26,16 +26,21 @@ use super::super::{
 };
 use crate::{
     cli::SourceArgs,
-    export::{Reader, Scrape},
+    export::{Live, Reader, Scrape},
 };
 
 /// Readings that may wait to be made.
 const MOST_WAITING: usize = 32;
 
+/// An error is for a person.
+type Answer<T> = oneshot::Sender<Result<T, String>>;
+
 /// What the thread is asked.
 enum Question {
     /// For a reading, which somebody waits for.
-    Read(oneshot::Sender<Result<Scrape, String>>),
+    Read(Answer<Scrape>),
+    /// For what happened since this was asked before.
+    Interval(Answer<Live>),
     /// To end.
     End,
 }
@@ -112,9 +117,21 @@ impl Asker {
     /// # Errors
     /// What a person should know, once; then that it has failed.
     pub(super) fn read(&self) -> Result<Scrape, String> {
+        self.ask(Question::Read)
+    }
+
+    /// Waits for what happened since the last call.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub(super) fn interval(&self) -> Result<Live, String> {
+        self.ask(Question::Interval)
+    }
+
+    fn ask<T>(&self, about: impl FnOnce(Answer<T>) -> Question) -> Result<T, String> {
         const ENDED: &str = "nothing is counted any more";
         let (question, answer) = oneshot::channel();
-        let sent = self.questions.blocking_send(Question::Read(question));
+        let sent = self.questions.blocking_send(about(question));
         sent.map_err(|_ended| ENDED.to_owned())?;
         answer.blocking_recv().map_err(|_ended| ENDED.to_owned())?
     }
@@ -152,22 +169,31 @@ async fn answer(
 ) -> anyhow::Result<()> {
     loop {
         tokio::select! {
-            question = asked.recv() => {
-                let Some(Question::Read(question)) = question else {
-                    return Ok(());
-                };
-                let reading = reader.read();
-                let error = reading.as_ref().err().map(|error| format!("{error:#}"));
-                let _ = question.send(reading.map_err(|error| format!("{error:#}")));
-                if let Some(error) = error {
-                    bail!("the counters cannot be read any more: {error}");
-                }
-            }
+            question = asked.recv() => match question {
+                Some(Question::Read(asker)) => reply(asker, reader.read())?,
+                Some(Question::Interval(asker)) => reply(asker, reader.interval())?,
+                Some(Question::End) | None => return Ok(()),
+            },
             woken = readable(wake) => {
                 woken.context("cannot wait for new devices")?;
                 reader.refresh()?;
             }
         }
+    }
+}
+
+/// Hands a reading over.
+///
+/// # Errors
+/// Where it failed: the next would, too.
+fn reply<T>(asker: Answer<T>, reading: anyhow::Result<T>) -> anyhow::Result<()> {
+    let reading = reading.map_err(|error| format!("{error:#}"));
+    let error = reading.as_ref().err().cloned();
+    // Whoever asked may have gone.
+    let _ = asker.send(reading);
+    match error {
+        Some(error) => bail!("the counters cannot be read any more: {error}"),
+        None => Ok(()),
     }
 }
 

@@ -10,6 +10,7 @@ use std::{
         mpsc::{self, Sender},
     },
     thread,
+    time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
@@ -17,10 +18,15 @@ use prometheus::{Registry, TextEncoder};
 
 use super::counting::Asker;
 use crate::{
-    export::{DeviceFilter, Exporter, encode_openmetrics},
+    delta::Interval,
+    export::{DeviceFilter, Exporter, Live, encode_openmetrics},
     report::json::Line,
     serve::Pages,
 };
+
+/// Whoever asks for an interval sooner is given the last one again: several
+/// who look share their intervals, and none cuts another's short.
+const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Asks for pages, from any thread.
 pub(super) struct MetricPages {
@@ -39,6 +45,7 @@ enum Page {
     Text,
     OpenMetrics,
     Live,
+    Interval,
 }
 
 impl MetricPages {
@@ -62,10 +69,11 @@ impl MetricPages {
         }
         let registry = Registry::new();
         registry.register(Box::new(exporter))?;
-        let maker = Maker {
+        let mut maker = Maker {
             registry,
             asker: asker.clone(),
             filter,
+            last: None,
         };
         let (orders, ordered) = mpsc::channel::<Order>();
         thread::Builder::new()
@@ -105,6 +113,10 @@ impl Pages for MetricPages {
         self.order(Page::Live)
     }
 
+    fn interval(&self) -> Option<String> {
+        self.order(Page::Interval)
+    }
+
     fn healthy(&self) -> bool {
         self.asker.works()
     }
@@ -115,10 +127,12 @@ struct Maker {
     registry: Registry,
     asker: Asker,
     filter: DeviceFilter,
+    /// The last interval, and when it ended.
+    last: Option<(Instant, String)>,
 }
 
 impl Maker {
-    fn make(&self, page: Page) -> Option<String> {
+    fn make(&mut self, page: Page) -> Option<String> {
         match page {
             // It refuses families without samples, of which there are none.
             Page::Text => TextEncoder::new()
@@ -126,14 +140,30 @@ impl Maker {
                 .ok(),
             Page::OpenMetrics => Some(encode_openmetrics(&self.registry.gather())),
             Page::Live => self.live(),
+            Page::Interval => self.interval(),
         }
     }
 
     fn live(&self) -> Option<String> {
         let scrape = self.asker.read().ok()?;
-        let mut summary = scrape.sums.into_summary();
+        self.line(scrape.sums.into_summary(), &scrape.attach)
+    }
+
+    fn interval(&mut self) -> Option<String> {
+        if let Some((end, line)) = &self.last
+            && end.elapsed() < SHORTEST_INTERVAL
+        {
+            return Some(line.clone());
+        }
+        let Live { interval, attach } = self.asker.interval().ok()?;
+        let line = self.line(interval, &attach)?;
+        self.last = Some((Instant::now(), line.clone()));
+        Some(line)
+    }
+
+    fn line(&self, mut interval: Interval, attach: &str) -> Option<String> {
         let told = |name: &str, kind| self.filter.tells(name, kind);
-        summary.devices.retain(|one| told(&one.name, one.kind));
-        serde_json::to_string(&Line::new(&summary, &scrape.attach)).ok()
+        interval.devices.retain(|one| told(&one.name, one.kind));
+        serde_json::to_string(&Line::new(&interval, attach)).ok()
     }
 }
