@@ -5,6 +5,7 @@
 mod books;
 mod buffered;
 mod estimate;
+mod every_write;
 mod levels;
 mod lvm;
 mod messages;

@@ -225,7 +225,8 @@ fn an_array_stopped_and_assembled_again() {
             of_array = of_array + books();
             resident.push(agent.resident_kib());
             if again % 50 == 49 {
-                eprintln!("{} assemblies, {resident:?} KiB", again + 1);
+                let resident = agent.resident_kib();
+                eprintln!("{} assemblies, {resident} KiB resident", again + 1);
             }
         }
     });
