@@ -15,5 +15,6 @@ pub mod report;
 pub mod size;
 pub mod snapshot;
 pub mod source;
+pub mod superblock;
 pub mod sysfs;
 pub mod units;
