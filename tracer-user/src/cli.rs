@@ -13,6 +13,7 @@ use crate::{
     },
     geometry_spec::GeometrySpec,
     plan::Kind,
+    serve::ListenAddress,
 };
 
 const EXAMPLES: &str = "\
@@ -23,6 +24,7 @@ Examples:
   iotrace --dev sda --count 10 --format json ten lines and a summary, for a program
   iotrace --dev sda --geometry sda=boundary:16k
                                              classify by a 16 KiB flash page as well
+  iotrace serve                              metrics for Prometheus on port 19127
   iotrace probe                              what this kernel offers
 
 Needs CAP_BPF and CAP_PERFMON (or root). Exit status: 0 fine, 1 failed, 2 usage.";
@@ -42,19 +44,43 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Serves metrics for Prometheus over HTTP.
+    Serve(ServeArgs),
     /// What this kernel offers, what would be attached, and why.
     Probe(ProbeArgs),
     /// The JSON Schema of what `--format json` prints.
     Schema,
 }
 
-/// The live view.
+/// What is counted.
 #[derive(Debug, Args)]
-pub struct LiveArgs {
+pub struct SourceArgs {
     /// A device: md127, /dev/sda1, /dev/mapper/x, a symlink, 9:127, or a mount
     /// point. May be given several times; without it, all devices.
     #[arg(long = "dev", value_name = "NAME")]
     pub devices: Vec<String>,
+    /// What the kernel does not know of a device: DEV=key:value,... with
+    /// physical, alignment, chunk, data, level, disks, boundary; sizes as
+    /// 64k, 1m, 63s (sectors).
+    #[arg(long, value_name = "SPEC")]
+    pub geometry: Vec<GeometrySpec>,
+    /// Attach in this way only, to test it.
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub attach: Option<AttachArg>,
+    /// Read the devices below DIR, a copy of some machine's /sys.
+    #[arg(long, value_name = "DIR", requires = "events")]
+    pub sysfs: Option<PathBuf>,
+    /// Count the events listed in FILE instead of those of the kernel: one a
+    /// line, `DEVICE OP START LENGTH` in bytes, as in `sda1 write 4096 4096`.
+    #[arg(long, value_name = "FILE", conflicts_with = "attach")]
+    pub events: Option<PathBuf>,
+}
+
+/// The live view.
+#[derive(Debug, Args)]
+pub struct LiveArgs {
+    #[command(flatten)]
+    pub source: SourceArgs,
     /// Time between readings, as in 1s, 500ms, 2m.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     pub interval: Duration,
@@ -70,26 +96,45 @@ pub struct LiveArgs {
     /// process: also who issues misaligned and partial-stripe IO.
     #[arg(long, value_enum, default_value_t = By::Device)]
     pub by: By,
-    /// What the kernel does not know of a device: DEV=key:value,... with
-    /// physical, alignment, chunk, data, level, disks, boundary; sizes as
-    /// 64k, 1m, 63s (sectors).
-    #[arg(long, value_name = "SPEC")]
-    pub geometry: Vec<GeometrySpec>,
-    /// Attach in this way only, to test it.
-    #[arg(long, value_enum, value_name = "KIND")]
-    pub attach: Option<AttachArg>,
     /// Print each event of the devices asked for to standard error, as the
     /// programs see it: to debug iotrace itself.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "events")]
     pub bpf_log: bool,
-    /// Read the devices below DIR, a copy of some machine's /sys.
-    #[arg(long, value_name = "DIR", requires = "events")]
-    pub sysfs: Option<PathBuf>,
-    /// Count the events listed in FILE instead of those of the kernel: one a
-    /// line, `DEVICE OP START LENGTH` in bytes, as in `sda1 write 4096 4096`.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["attach", "bpf_log"])]
-    pub events: Option<PathBuf>,
 }
+
+/// `iotrace serve`.
+#[derive(Debug, Args)]
+#[command(after_help = SERVE_EXAMPLES)]
+pub struct ServeArgs {
+    /// HOST:PORT, :PORT for every address, or fd:// for the sockets that
+    /// systemd hands over. May be given several times.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:19127")]
+    pub listen: Vec<ListenAddress>,
+    /// TLS and passwords, in the format of Prometheus' exporters; read again
+    /// when it changes.
+    #[arg(long = "web.config.file", value_name = "FILE")]
+    pub web_config: Option<PathBuf>,
+    /// Tell only devices whose name matches. Without it, and without --dev, no
+    /// loop, ram and zram devices.
+    #[arg(long, value_name = "REGEX")]
+    pub device_include: Option<String>,
+    /// Tell no devices whose name matches.
+    #[arg(long, value_name = "REGEX")]
+    pub device_exclude: Option<String>,
+    #[command(flatten)]
+    pub source: SourceArgs,
+}
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  iotrace serve                                  http://127.0.0.1:19127/metrics, all devices
+  iotrace serve --listen :19127 --web.config.file web.yml
+                                                 for the network: TLS and passwords by web.yml
+  iotrace serve --dev md127                      an array, its members, and what sits on top
+  iotrace serve --device-exclude '^(dm-|nbd)'    whatever else there is
+  iotrace serve --listen fd://                   started by a systemd socket unit
+
+A pattern matches anywhere in a name: ^sda$ is sda alone. Needs the same privileges as the live view.";
 
 /// `iotrace probe`.
 #[derive(Debug, Args)]

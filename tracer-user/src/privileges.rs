@@ -117,6 +117,18 @@ pub fn started() {
     let _ = caps::drop(None, CapSet::Permitted, Capability::CAP_SYS_RESOURCE);
 }
 
+/// Gives up everything, in this thread and those that it starts from now on:
+/// for threads that talk to a network.
+///
+/// # Errors
+/// As [`keep_needed`].
+pub fn keep_none() -> Result<(), PrivilegesError> {
+    caps::clear(None, CapSet::Effective)?;
+    caps::clear(None, CapSet::Inheritable)?;
+    caps::clear(None, CapSet::Permitted)?;
+    Ok(())
+}
+
 /// Capabilities raised until this is dropped; then they are what they were.
 #[must_use = "lowered again when dropped"]
 pub struct Raised {

@@ -1,7 +1,11 @@
 //! Which capabilities are enough, what is said where one is not held, and that
 //! no more than needed are kept. Needs root, to give itself less.
 
-#![expect(clippy::unwrap_used, reason = "what the tests share is a test too")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "what the tests share is a test too"
+)]
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -45,6 +49,13 @@ impl Reachable {
 
     /// As nobody, with these capabilities, as in `+bpf,+perfmon`.
     fn as_nobody(&self, capabilities: &str) -> Command {
+        let mut command = self.program_as_nobody(capabilities);
+        command.args(["--interval", "50ms", "--format", "json"]);
+        command
+    }
+
+    /// Without any option of its own.
+    fn program_as_nobody(&self, capabilities: &str) -> Command {
         let set = if capabilities.is_empty() {
             "-all".to_owned()
         } else {
@@ -56,11 +67,14 @@ impl Reachable {
             .arg(format!("--inh-caps={set}"))
             .arg(format!("--ambient-caps={set}"))
             .arg(format!("--bounding-set={set}"))
-            .arg(self.program())
-            .args(["--interval", "50ms", "--format", "json"]);
+            .arg(self.program());
         command
     }
 }
+
+#[expect(dead_code, reason = "shared with tests that do more with it")]
+#[path = "support/agent.rs"]
+mod agent;
 
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -180,4 +194,31 @@ fn root_keeps_five_and_holds_none() {
     let pid = rustix::process::Pid::from_child(&iotrace);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     assert!(iotrace.wait().unwrap().success());
+}
+
+/// What talks to a network may do nothing; one thread keeps what counting needs.
+#[test]
+fn only_the_thread_that_counts_may_do_anything() {
+    let Some(reachable) = Reachable::new() else {
+        return;
+    };
+    let mut serve = reachable.program_as_nobody("+bpf,+perfmon");
+    let agent = agent::Agent::start(serve.args(["serve", "--listen", "127.0.0.1:0"]));
+    assert!(agent.get("/metrics").contains("iotrace_scrape_success 1"));
+    let threads = format!("/proc/{}/task", agent.pid());
+    let mut holding = Vec::new();
+    for thread in std::fs::read_dir(threads).unwrap() {
+        let path = thread.unwrap().path();
+        let status = std::fs::read_to_string(path.join("status")).unwrap();
+        let none = |set: &str| status.contains(&format!("{set}:\t0000000000000000"));
+        if !(none("CapPrm") && none("CapEff") && none("CapInh") && none("CapAmb")) {
+            holding.push(status);
+        }
+    }
+    // CAP_PERFMON is 38, CAP_BPF 39.
+    let kept = format!("CapPrm:\t{:016x}", 1u64 << 38 | 1 << 39);
+    assert_eq!(holding.len(), 1, "{holding:?}");
+    assert!(holding[0].contains("Name:\tcounting"), "{}", holding[0]);
+    assert!(holding[0].contains(&kept), "{}", holding[0]);
+    assert!(agent.stop().0.success());
 }

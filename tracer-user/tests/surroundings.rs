@@ -4,65 +4,21 @@
 #![expect(clippy::unwrap_used, reason = "what the tests share is a test too")]
 
 use std::{
-    fmt::Write as _,
     fs::File,
     process::{Command, Output, Stdio},
     time::{Duration, Instant},
 };
 
-use tempfile::TempDir;
+#[path = "support/machine.rs"]
+mod machine;
 
-#[path = "support/tree.rs"]
-mod tree;
+use machine::Machine;
 
-/// Disks with a partition each, and as many writes to each.
-struct Machine {
-    sysfs: TempDir,
-    events: tempfile::NamedTempFile,
-}
-
-impl Machine {
-    fn new(disks: u64, writes: u64) -> Self {
-        let mut text = String::new();
-        for disk in 0..disks {
-            let block = format!("block/sd{disk}");
-            let _ = write!(
-                text,
-                "{block}/dev = 8:{minor}\n{block}/size = 1048576\n{block}/diskseq = {disk}\n\
-                 {block}/mq/\n{block}/alignment_offset = 0\n\
-                 {block}/queue/logical_block_size = 512\n\
-                 {block}/queue/physical_block_size = 4096\n\
-                 {block}/queue/minimum_io_size = 4096\n{block}/queue/optimal_io_size = 0\n\
-                 {block}/queue/rotational = 1\n\
-                 {block}/sd{disk}p1/partition = 1\n{block}/sd{disk}p1/dev = 8:{partition}\n\
-                 {block}/sd{disk}p1/start = 63\n{block}/sd{disk}p1/size = 1000000\n\
-                 {block}/sd{disk}p1/alignment_offset = 512\n",
-                minor = disk * 16,
-                partition = disk * 16 + 1,
-            );
-        }
-        let mut events = String::new();
-        for n in 0..disks * writes {
-            let _ = writeln!(events, "sd{}p1 write {} 4096", n % disks, n / disks * 4096);
-        }
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), events).unwrap();
-        Self {
-            sysfs: tree::expand(&text).unwrap(),
-            events: file,
-        }
-    }
-
-    fn iotrace(&self, format: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_iotrace"));
-        command
-            .arg("--sysfs")
-            .arg(self.sysfs.path())
-            .arg("--events")
-            .arg(self.events.path())
-            .args(["--format", format]);
-        command
-    }
+fn live(machine: &Machine, format: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iotrace"));
+    command.args(["--format", format]);
+    machine.count(&mut command);
+    command
 }
 
 fn full() -> Stdio {
@@ -81,8 +37,8 @@ fn a_full_disk_is_named() {
     let mut schema = Command::new(env!("CARGO_BIN_EXE_iotrace"));
     schema.arg("schema");
     for mut command in [
-        machine.iotrace("json"),
-        machine.iotrace("plain"),
+        live(&machine, "json"),
+        live(&machine, "plain"),
         probe,
         schema,
     ] {
@@ -99,10 +55,9 @@ fn a_full_disk_is_named() {
 #[test]
 fn nobody_to_tell_is_no_failure_of_its_own() {
     let machine = Machine::new(1, 1);
-    let done = machine.iotrace("json").stderr(full()).output().unwrap();
+    let done = live(&machine, "json").stderr(full()).output().unwrap();
     assert!(done.status.success());
-    let failed: Output = machine
-        .iotrace("json")
+    let failed: Output = live(&machine, "json")
         .args(["--dev", "sdx"])
         .stderr(full())
         .output()
@@ -113,7 +68,7 @@ fn nobody_to_tell_is_no_failure_of_its_own() {
 #[test]
 fn descriptors_may_be_closed() {
     let machine = Machine::new(1, 1);
-    let inner = machine.iotrace("json");
+    let inner = live(&machine, "json");
     let words: Vec<_> = std::iter::once(inner.get_program())
         .chain(inner.get_args())
         .collect();
@@ -136,7 +91,7 @@ fn thousands_of_devices() {
     const DISKS: u64 = 2003;
     let machine = Machine::new(DISKS, 3);
     let start = Instant::now();
-    let output = machine.iotrace("json").output().unwrap();
+    let output = live(&machine, "json").output().unwrap();
     let took = start.elapsed();
     assert!(took < Duration::from_secs(60), "{took:?}");
     let text = String::from_utf8(output.stdout).unwrap();

@@ -7,6 +7,7 @@ mod build;
 mod cargo;
 mod debian;
 mod demo;
+mod dist;
 mod process;
 mod run;
 mod test;
@@ -28,6 +29,7 @@ enum Command {
     Vm(vm::Args),
     Bench(bench::Args),
     Demo(demo::Args),
+    Dist(dist::Args),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         Command::Vm(args) => vm::run(args),
         Command::Bench(args) => bench::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Demo(args) => demo::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Dist(args) => dist::run(&args).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {
         eprintln!("xtask: error: {error:#}");

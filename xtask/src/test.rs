@@ -10,16 +10,18 @@ use std::time::Instant;
 use anyhow::{Context as _, Result};
 
 use crate::{
-    build::object,
+    build::{host, object},
     cargo::{self, Executable},
     debian::{self, Package},
-    process, vm,
+    dist, process, vm,
 };
 
 /// What the tests on this kernel use beside iotrace.
-const TOOLS: [Package; 2] = [
+const TOOLS: [Package; 4] = [
     Package::command("fio", "fio"),
     Package::command("blktrace", "blktrace"),
+    Package::command("prometheus", "promtool"),
+    Package::command("chromium", "chromium"),
 ];
 
 /// Runs all tests: style, unit and property tests, the eBPF programs on this
@@ -45,6 +47,7 @@ pub fn run(args: &Args) -> Result<()> {
         let payload = steps.step("programs for the guests", guest::payload)?;
         let name = format!("tests in guests with Linux {}", vm::MATRIX.join(", "));
         steps.step(&name, || guest::all_tests(&payload))?;
+        steps.step("package, installed in a guest", installed)?;
     }
     steps.summary();
     Ok(())
@@ -109,6 +112,12 @@ fn kernel_tests() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// With the program that the guests have run: optimised a little, not as much as
+/// the one that is handed out.
+fn installed() -> Result<()> {
+    dist::test(&host::build_static()?)
 }
 
 fn run_as_root(test: &Executable) -> Result<()> {

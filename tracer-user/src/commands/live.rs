@@ -9,7 +9,6 @@ mod view;
 mod tests;
 
 use std::{
-    collections::BTreeMap,
     future::{Future, pending},
     io,
     os::fd::OwnedFd,
@@ -27,7 +26,10 @@ use tokio::{
 use self::view::View;
 use super::{TO_STDOUT, is_closed_pipe, tell, until_readable};
 use crate::{
-    delta::Meter, report::tui::app::Action, snapshot::Snapshot, source::Source, units::DevId,
+    delta::{Meter, nothing_yet},
+    report::tui::app::Action,
+    source::Source,
+    units::DevId,
 };
 
 /// How figures are shown.
@@ -220,18 +222,6 @@ impl<'a> Session<'a> {
     }
 }
 
-/// A reading from before the first event.
-fn nothing_yet(reading: &Snapshot) -> Snapshot {
-    Snapshot {
-        elapsed: Duration::ZERO,
-        rows: BTreeMap::new(),
-        processes: Vec::new(),
-        origins: None,
-        lost: reading.lost.none_yet(),
-        ..reading.clone()
-    }
-}
-
 async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,
@@ -239,7 +229,7 @@ async fn until(deadline: Option<Instant>) {
     }
 }
 
-fn wake_fd(source: &dyn Source) -> anyhow::Result<Option<AsyncFd<OwnedFd>>> {
+pub(super) fn wake_fd(source: &dyn Source) -> anyhow::Result<Option<AsyncFd<OwnedFd>>> {
     let Some(fd) = source.wake() else {
         return Ok(None);
     };
@@ -248,7 +238,7 @@ fn wake_fd(source: &dyn Source) -> anyhow::Result<Option<AsyncFd<OwnedFd>>> {
         .context("cannot wait for new devices")
 }
 
-async fn readable(fd: Option<&AsyncFd<OwnedFd>>) -> io::Result<()> {
+pub(super) async fn readable(fd: Option<&AsyncFd<OwnedFd>>) -> io::Result<()> {
     match fd {
         Some(fd) => {
             fd.readable().await?.clear_ready();

@@ -9,6 +9,7 @@ pub mod open;
 pub mod probe;
 pub mod run;
 pub mod schema;
+pub mod serve;
 
 use std::{
     io::{self, Write as _},

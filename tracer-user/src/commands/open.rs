@@ -1,4 +1,4 @@
-//! Opens what the live view reads: the running kernel, or a list of events.
+//! Opens what is read: the running kernel, or a list of events.
 //!
 //! Must not show anything.
 
@@ -10,9 +10,9 @@ use std::{
 use anyhow::{Context as _, bail};
 use tracer_ebpf::abi::Config;
 
-use super::{live::By, tell};
+use super::tell;
 use crate::{
-    cli::LiveArgs,
+    cli::SourceArgs,
     dm::{Control, DmError, Segment},
     facts::{KernelFacts, KernelRoot, MdFacts},
     geometry_spec,
@@ -70,6 +70,14 @@ impl Tables {
     }
 }
 
+/// What is to be counted beside what every view shows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extras {
+    pub by_process: bool,
+    /// The programs' log.
+    pub bpf_log: bool,
+}
+
 /// The devices of one machine, as the command line names them.
 struct Machine {
     topology: Topology,
@@ -80,7 +88,7 @@ struct Machine {
 }
 
 impl Machine {
-    fn read(args: &LiveArgs, sys: &SysRoot) -> anyhow::Result<Self> {
+    fn read(args: &SourceArgs, sys: &SysRoot) -> anyhow::Result<Self> {
         let mut tables = Tables {
             elsewhere: args.sysfs.is_some(),
             ..Tables::default()
@@ -119,7 +127,7 @@ impl Machine {
 /// # Errors
 /// For a device that is not there, a list that cannot be read, or a kernel
 /// that lets nothing be counted: with what to do about it.
-pub fn open(args: &LiveArgs) -> anyhow::Result<Opened> {
+pub fn open(args: &SourceArgs, extras: Extras) -> anyhow::Result<Opened> {
     let sys = args
         .sysfs
         .as_ref()
@@ -144,7 +152,7 @@ pub fn open(args: &LiveArgs) -> anyhow::Result<Opened> {
             Box::new(SyntheticSource::open(machine.topology, events)?)
         }
         None => {
-            let mut source = live(args, sys, machine)?;
+            let mut source = live(args, extras, sys, machine)?;
             log = source.take_log();
             for note in source.origin_notes() {
                 tell(&format!("members of arrays: {note}"));
@@ -186,9 +194,14 @@ fn md_options(kernel: KernelFacts) -> MdOptions {
     }
 }
 
-fn live(args: &LiveArgs, sys: SysRoot, machine: Machine) -> anyhow::Result<LiveSource> {
+fn live(
+    args: &SourceArgs,
+    extras: Extras,
+    sys: SysRoot,
+    machine: Machine,
+) -> anyhow::Result<LiveSource> {
     let facts = kernel_facts();
-    let by_process = args.by == By::Process;
+    let by_process = extras.by_process;
     let asked = !machine.selection.asked.is_empty();
     // A map entry for each bio under way: only for devices asked for by name.
     let bio_latency = asked
@@ -210,15 +223,15 @@ fn live(args: &LiveArgs, sys: SysRoot, machine: Machine) -> anyhow::Result<LiveS
     let config = Config {
         by_process: by_process.into(),
         bio_latency: bio_latency.into(),
-        log: args.bpf_log.into(),
+        log: extras.bpf_log.into(),
         fills: asked.into(),
     };
     let Machine {
+        topology: machine_topology,
         overrides,
         selection,
         mounts,
         mut tables,
-        ..
     } = machine;
     let arrays = sys.clone();
     let read_topology = Box::new(move || {
@@ -229,11 +242,11 @@ fn live(args: &LiveArgs, sys: SysRoot, machine: Machine) -> anyhow::Result<LiveS
         }
         Ok(topology)
     });
-    let asked: Vec<DevId> = selection.asked;
+    let asked = machine_topology.remember(&selection.asked);
     let pick_detailed = Box::new(move |topology: &Topology| {
         (!asked.is_empty()).then(|| {
             topology
-                .around(asked.clone())
+                .around(topology.recall(&asked))
                 .all()
                 .collect::<HashSet<DevId>>()
         })

@@ -11,10 +11,10 @@ use anyhow::{Context as _, bail};
 
 use super::{
     TO_STDOUT, bpf_log, is_closed_pipe,
-    live::{self, Format, LiveOptions},
-    open,
+    live::{self, By, Format, LiveOptions},
+    open::{self, Extras},
     probe::{self, ProbeOptions},
-    schema, tell,
+    schema, serve, tell,
 };
 use crate::{
     cli::{Cli, Command, LiveArgs, ProbeArgs},
@@ -29,6 +29,7 @@ use crate::{
 pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
         None => watch(&cli.live),
+        Some(Command::Serve(args)) => serve::run(args),
         Some(Command::Probe(args)) => probe(&args),
         Some(Command::Schema) => schema::run(&mut io::stdout().lock()).context(TO_STDOUT),
     };
@@ -52,10 +53,14 @@ fn watch(args: &LiveArgs) -> anyhow::Result<()> {
         .context("cannot start the event loop")?;
     // Within the runtime: a source may have descriptors to watch.
     let _guard = runtime.enter();
-    let opened = open::open(args)?;
+    let extras = Extras {
+        by_process: args.by == By::Process,
+        bpf_log: args.bpf_log,
+    };
+    let opened = open::open(&args.source, extras)?;
     let format = format(args)?;
     let on_screen = format == Format::Tui || format == Format::Auto && io::stdout().is_terminal();
-    let announce = args.events.is_none() && !on_screen;
+    let announce = args.source.events.is_none() && !on_screen;
     let options = LiveOptions {
         interval: args.interval,
         announce,

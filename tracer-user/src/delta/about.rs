@@ -10,7 +10,7 @@ use tracer_ebpf::cells::{
 };
 
 use super::{
-    Boundary, DeviceFigures, Fills, Flush, Histograms, Latency, Op, Other, Rates, Scope,
+    Boundary, DeviceFigures, Fills, Flush, Histograms, Latency, Op, Other, Rates, Scope, Timings,
     ZoneAppend, counts::Counts, histogram::LatencyBins, select::Place,
 };
 use crate::{
@@ -117,6 +117,7 @@ impl<'a> About<'a> {
             put_back_unissued: (!unknown.requeues).then(|| cells[REQUEUED_UNISSUED]),
             splits: cells[SPLITS],
             histograms: detail.map(|detail| Histograms::new(detail, &geometry)),
+            timings: timed.map(Timings::new),
             boundary: detail.and_then(|detail| Boundary::new(detail, &geometry)),
             fills: detail.filter(|_| !unknown.callers).map(Fills::new),
             raid: None,
@@ -136,6 +137,20 @@ fn level(device: &Device) -> Option<String> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+impl Timings {
+    fn new(cells: &[u64; detail::CELLS]) -> Self {
+        let device = LatencyBins::new(cells, detail::DEVICE_TIME).octaves();
+        let kept = device
+            .iter()
+            .flat_map(|one| one.bins)
+            .any(|count| count != 0);
+        Self {
+            awaited: LatencyBins::new(cells, detail::AWAIT).octaves(),
+            device: kept.then_some(device),
+        }
     }
 }
 

@@ -99,22 +99,20 @@ fn put_in(into: &mut [u64], what: &[u64]) {
 
 /// The counts of every device that has a row, or whose partitions have one.
 pub(super) fn by_device(before: &Snapshot, after: &Snapshot) -> BTreeMap<RowKey, Counts> {
-    let own: BTreeMap<&RowKey, Counts> = after
-        .rows
-        .iter()
-        .map(|(key, row)| (key, Counts::between(before.rows.get(key), row)))
-        .collect();
-    let mut sums: BTreeMap<RowKey, Counts> = own
-        .iter()
-        .map(|(&key, counts)| (key.clone(), counts.clone()))
-        .collect();
-    for (&key, counts) in &own {
-        let Some(disk) = after.rows.get(key).and_then(|row| row.disk) else {
+    let own = |(key, row): (&RowKey, &Row)| {
+        let counts = Counts::between(before.rows.get(key), row);
+        (key.clone(), counts)
+    };
+    let mut sums: BTreeMap<RowKey, Counts> = after.rows.iter().map(own).collect();
+    for (key, row) in &after.rows {
+        // A partition's own are not changed by those of another.
+        let (Some(disk), Some(counts)) = (row.disk, sums.get(key)) else {
             continue;
         };
+        let counts = counts.clone();
         sums.entry(disk_of(disk, key, after))
             .or_insert_with(Counts::none)
-            .add(counts);
+            .add(&counts);
     }
     sums
 }
@@ -137,7 +135,7 @@ fn disk_of(disk: DevId, partition: &RowKey, after: &Snapshot) -> RowKey {
 /// `sda` of `sda1`, `nvme0n1` of `nvme0n1p1`: the kernel puts a `p` between a
 /// disk's name that ends in a digit and the number (`disk_name()`,
 /// block/partitions/core.c).
-fn disk_name(partition: &str) -> &str {
+pub(super) fn disk_name(partition: &str) -> &str {
     let stem = partition.trim_end_matches(|c: char| c.is_ascii_digit());
     match stem.strip_suffix('p') {
         Some(disk) if disk.ends_with(|c: char| c.is_ascii_digit()) => disk,

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    Boundary, Fills, Histograms, Op, Rates, Scope,
+    Boundary, Fills, Histograms, Octaves, Op, Rates, Scope,
     about::About,
     counts::{self, Counts},
     estimate::{self, RaidEstimate},
@@ -86,6 +86,8 @@ pub struct DeviceFigures {
     /// Bios that the block layer cut in two.
     pub splits: u64,
     pub histograms: Option<Histograms>,
+    /// `None` where nothing is timed.
+    pub timings: Option<Timings>,
     pub boundary: Option<Boundary>,
     /// `None` for a device without histograms, or where callers are not told.
     pub fills: Option<Fills>,
@@ -96,6 +98,17 @@ pub struct DeviceFigures {
     pub raid_estimate: Option<RaidEstimate>,
     /// Of a component that is watched.
     pub origin: Option<OriginFigures>,
+}
+
+/// How long requests took: reads aligned, reads misaligned, writes aligned,
+/// writes misaligned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Timings {
+    /// From the making of the request to its completion.
+    pub awaited: [Octaves; 4],
+    /// From the issue to the device to its completion; `None` where the queue
+    /// does not keep the time of issue.
+    pub device: Option<[Octaves; 4]>,
 }
 
 /// Misaligned writes that came through a partition.

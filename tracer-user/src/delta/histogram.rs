@@ -10,7 +10,7 @@ use tracer_ebpf::{
     cells::detail,
 };
 
-use super::{Latency, latency::Quantiles};
+use super::{Latency, Octaves, latency::Quantiles};
 use crate::{sysfs::device::Geometry, units::SECTOR_BYTES};
 
 /// Where reads and writes lay, and how long they were. Not cumulative.
@@ -195,6 +195,11 @@ impl<'a> LatencyBins<'a> {
 
     pub(super) fn write(&self) -> Latency {
         Latency::from_bins(self.0[2], self.0[3])
+    }
+
+    /// By powers of two, in the same order.
+    pub(super) fn octaves(&self) -> [Octaves; 4] {
+        self.0.map(Octaves::from_bins)
     }
 
     /// Reads and writes together.

@@ -5,7 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::{sysfs::device::Topology, units::DevId};
+use crate::{
+    sysfs::device::{Device, MdArray, Topology},
+    units::DevId,
+};
 
 /// The devices of now, and those that were.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +31,21 @@ impl Known {
         self.topology
             .devices
             .extend(now.devices.iter().map(|(&id, device)| (id, device.clone())));
+    }
+
+    /// As [`Self::update`], but an array that is stopped, and about to be gone
+    /// or assembled again, stays what it was.
+    pub fn update_but_arrays(&mut self, now: &Topology) {
+        let running = |device: &Device| device.md.as_ref().is_some_and(MdArray::is_running);
+        let stopped = |device: &&Device| {
+            let now = now.devices.get(&device.id);
+            running(device) && now.is_some_and(|now| now.name == device.name && !running(now))
+        };
+        let known = self.topology.devices.values();
+        let arrays: Vec<Device> = known.filter(stopped).cloned().collect();
+        self.update(now);
+        let arrays = arrays.into_iter().map(|device| (device.id, device));
+        self.topology.devices.extend(arrays);
     }
 
     /// All devices, those that are gone among them.

@@ -48,6 +48,49 @@ impl Latency {
     }
 }
 
+/// Bins of [`Octaves`]; the last is open.
+pub const LATENCY_OCTAVES: usize = 22;
+/// The first bin ends there: 2^14 ns, some 16 µs.
+const FIRST_OCTAVE_NS: u64 = 1 << 14;
+
+/// Timed requests by powers of two: bin i holds those that took at most
+/// [`octave_le_seconds`] of i, and more than of i − 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Octaves {
+    pub bins: [u64; LATENCY_OCTAVES],
+    /// At most 12.5 % too high: each request counts with its fine bin's upper
+    /// bound.
+    pub sum_seconds: f64,
+}
+
+/// Inclusive upper bound of a bin; `None` for the open one.
+#[must_use]
+pub fn octave_le_seconds(bin: usize) -> Option<f64> {
+    (bin + 1 < LATENCY_OCTAVES).then(|| (FIRST_OCTAVE_NS << bin) as f64 / NS_PER_SECOND)
+}
+
+impl Octaves {
+    /// `bins[i]` requests were in bin i of [`tracer_ebpf::bins::latency_bin`].
+    pub(super) fn from_bins(bins: &[u64]) -> Self {
+        let mut octaves = [0; LATENCY_OCTAVES];
+        let mut sum_seconds = 0.0;
+        for (bin, &count) in bins.iter().enumerate().filter(|&(_, &count)| count != 0) {
+            let le_ns = latency_bin_le_ns(bin);
+            sum_seconds += count as f64 * (le_ns as f64 / NS_PER_SECOND);
+            // Powers of two are bounds of the fine bins, too.
+            let above = le_ns.div_ceil(FIRST_OCTAVE_NS).max(1);
+            let octave = above.next_power_of_two().trailing_zeros() as usize;
+            if let Some(cell) = octaves.get_mut(octave.min(LATENCY_OCTAVES - 1)) {
+                *cell += count;
+            }
+        }
+        Self {
+            bins: octaves,
+            sum_seconds,
+        }
+    }
+}
+
 impl Quantiles {
     /// `bins[i]` requests were in bin i of [`tracer_ebpf::bins::latency_bin`].
     pub(super) fn from_bins(bins: &[u64]) -> Self {
@@ -101,6 +144,21 @@ mod tests {
             let le = Some(latency_bin_le_ns(bin) as f64 / 1e9);
             assert_eq!((q.count, q.p50, q.p999, q.max_le), (17, le, le, le));
         }
+    }
+
+    #[test]
+    fn octaves_hold_whole_bins() {
+        for bin in 0..LATENCY_BINS {
+            let mut bins = [0; LATENCY_BINS];
+            bins[bin] = 3;
+            let octaves = Octaves::from_bins(&bins);
+            let octave = octaves.bins.iter().position(|&count| count == 3).unwrap();
+            let le = latency_bin_le_ns(bin) as f64 / 1e9;
+            assert!(octave_le_seconds(octave).is_none_or(|bound| le <= bound));
+            assert!(octave == 0 || le > octave_le_seconds(octave - 1).unwrap());
+            assert!((octaves.sum_seconds - 3.0 * le).abs() < 1e-9);
+        }
+        assert_eq!(octave_le_seconds(0), Some(0.000016384));
     }
 
     #[test]

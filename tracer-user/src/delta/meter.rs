@@ -2,8 +2,14 @@
 //!
 //! Must not take a reading itself and must not know the clock.
 
+use std::{collections::BTreeMap, time::Duration};
+
 use super::{Interval, Known, Scope, between};
-use crate::{snapshot::Snapshot, sysfs::device::Topology, units::DevId};
+use crate::{
+    snapshot::{Row, Snapshot},
+    sysfs::device::Topology,
+    units::DevId,
+};
 
 /// Makes intervals, and the summary of all of them, from one reading after
 /// another.
@@ -40,6 +46,11 @@ impl Meter {
         self.known.update(topology);
     }
 
+    /// Shows these from now on, which may have got other numbers.
+    pub fn ask_for(&mut self, devices: Vec<DevId>) {
+        self.asked = devices;
+    }
+
     /// What happened since the last reading.
     pub fn interval(&mut self, mut reading: Snapshot) -> Interval {
         let interval = between(&self.highest, &reading, &self.scope(false));
@@ -72,10 +83,29 @@ fn raise(highest: &mut Snapshot, reading: &Snapshot) {
         let Some(old) = old.rows.get(key) else {
             continue;
         };
-        raise_cells(&mut *row.cells, &*old.cells);
-        if let (Some(detail), Some(old)) = (&mut row.detail, &old.detail) {
-            raise_cells(&mut **detail, &**old);
-        }
+        raise_row(row, old);
+    }
+}
+
+/// Lifts each counter of `row` to an older reading, where that is higher.
+pub(super) fn raise_row(row: &mut Row, old: &Row) {
+    raise_cells(&mut *row.cells, &*old.cells);
+    if let (Some(detail), Some(old)) = (&mut row.detail, &old.detail) {
+        raise_cells(&mut **detail, &**old);
+    }
+}
+
+/// A reading from before the first event.
+pub(crate) fn nothing_yet(reading: &Snapshot) -> Snapshot {
+    Snapshot {
+        time: reading.time,
+        elapsed: Duration::ZERO,
+        rows: BTreeMap::new(),
+        processes: Vec::new(),
+        origins: None,
+        stripe_caches: reading.stripe_caches.clone(),
+        lost: reading.lost.none_yet(),
+        unknown: reading.unknown,
     }
 }
 

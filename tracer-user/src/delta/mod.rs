@@ -17,18 +17,21 @@ mod origin;
 mod process;
 mod raid;
 mod rates;
+mod restarting;
 mod select;
+mod totals;
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
+pub(crate) use self::meter::nothing_yet;
 pub use self::{
-    device::{DeviceFigures, Flush, Other, Through, ZoneAppend},
+    device::{DeviceFigures, Flush, Other, Through, Timings, ZoneAppend},
     estimate::RaidEstimate,
     histogram::{Boundary, BoundarySplit, Fills, Histograms, PowerBin, RemainderBin, SeekBin},
     known::Known,
-    latency::{Latency, Quantiles},
+    latency::{LATENCY_OCTAVES, Latency, Octaves, Quantiles, octave_le_seconds},
     meter::Meter,
     op::{Chunk, Op, Physical, Stripe},
     origin::{
@@ -40,6 +43,8 @@ pub use self::{
         Causes, LargerCache, MainCause, Preread, PrereadShares, RaidFigures, Ratios, RowShares,
     },
     rates::{Rates, StripeShares},
+    restarting::Growing,
+    totals::{ArrayTotals, DeviceTotals, Sums, Totals},
 };
 use crate::{
     snapshot::{Lost, Snapshot},

@@ -141,6 +141,14 @@ pub struct Rows {
     pub rcw: u64,
 }
 
+impl Rows {
+    /// Each kind with its name.
+    #[must_use]
+    pub const fn by_kind(&self) -> [(&'static str, u64); 3] {
+        [("full", self.full), ("rmw", self.rmw), ("rcw", self.rcw)]
+    }
+}
+
 impl OriginCounts {
     fn none() -> Self {
         Self(Box::new([0; CELLS]))
@@ -296,6 +304,23 @@ impl MetadataParts {
 }
 
 impl ReadOrigins {
+    /// Each reason with its name.
+    #[must_use]
+    pub const fn by_name(&self) -> [(&'static str, u64); 10] {
+        [
+            ("user", self.user),
+            ("rmw", self.rmw),
+            ("rcw", self.rcw),
+            ("partial_block", self.partial_block),
+            ("degraded", self.degraded),
+            ("sync", self.sync),
+            ("metadata", self.metadata),
+            ("retry", self.retry),
+            ("direct", self.direct),
+            ("unattributed", self.unattributed),
+        ]
+    }
+
     /// All of them.
     #[must_use]
     pub const fn sum(&self) -> u64 {
@@ -317,6 +342,20 @@ impl ReadOrigins {
 }
 
 impl WriteOrigins {
+    /// Each reason with its name.
+    #[must_use]
+    pub const fn by_name(&self) -> [(&'static str, u64); 7] {
+        [
+            ("data", self.data),
+            ("parity", self.parity),
+            ("sync", self.sync),
+            ("metadata", self.metadata),
+            ("retry", self.retry),
+            ("direct", self.direct),
+            ("unattributed", self.unattributed),
+        ]
+    }
+
     /// All of them.
     #[must_use]
     pub const fn sum(&self) -> u64 {

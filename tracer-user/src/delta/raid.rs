@@ -9,7 +9,7 @@ use tracer_ebpf::origin::Cause;
 
 use super::{
     Fills, Op,
-    origin::{OriginCounts, Rows},
+    origin::{OriginCounts, OriginFigures, Rows},
     rates::{StripeShares, ratio},
 };
 use crate::{
@@ -51,6 +51,8 @@ pub struct RaidFigures {
     pub direct_write_bytes: u64,
     pub unattributed_read_bytes: u64,
     pub unattributed_write_bytes: u64,
+    /// Why all its components were read and written, together.
+    pub components: OriginFigures,
     /// Of raid4/5/6.
     pub rows: Option<Rows>,
     pub ratios: Ratios,
@@ -164,6 +166,16 @@ impl Preread {
         self.rmw + self.rcw + self.partial_block
     }
 
+    /// Each kind with its name.
+    #[must_use]
+    pub const fn by_kind(&self) -> [(&'static str, u64); 3] {
+        [
+            ("rmw", self.rmw),
+            ("rcw", self.rcw),
+            ("partial_block", self.partial_block),
+        ]
+    }
+
     fn shares(&self) -> Option<PrereadShares> {
         let all = self.sum();
         Some(PrereadShares {
@@ -193,6 +205,34 @@ impl Causes {
             not_synced: bytes(Cause::NotSynced),
             rmw_level: bytes(Cause::RmwLevel),
             not_told: bytes(Cause::NotTold),
+        }
+    }
+
+    /// Each cause with its name.
+    #[must_use]
+    pub const fn by_name(&self) -> [(&'static str, u64); 8] {
+        [
+            ("sub_block", self.sub_block),
+            ("smaller_than_stripe", self.smaller_than_stripe),
+            ("starts_inside_stripe", self.starts_inside_stripe),
+            ("ends_inside_stripe", self.ends_inside_stripe),
+            ("split_by_md", self.split_by_md),
+            ("not_synced", self.not_synced),
+            ("rmw_level", self.rmw_level),
+            ("not_told", self.not_told),
+        ]
+    }
+
+    pub(super) const fn plus(self, other: Self) -> Self {
+        Self {
+            sub_block: self.sub_block + other.sub_block,
+            smaller_than_stripe: self.smaller_than_stripe + other.smaller_than_stripe,
+            starts_inside_stripe: self.starts_inside_stripe + other.starts_inside_stripe,
+            ends_inside_stripe: self.ends_inside_stripe + other.ends_inside_stripe,
+            split_by_md: self.split_by_md + other.split_by_md,
+            not_synced: self.not_synced + other.not_synced,
+            rmw_level: self.rmw_level + other.rmw_level,
+            not_told: self.not_told + other.not_told,
         }
     }
 
@@ -314,6 +354,7 @@ impl RaidFigures {
             direct_write_bytes: writes.direct,
             unattributed_read_bytes: reads.unattributed,
             unattributed_write_bytes: writes.unattributed,
+            components: origin,
             rows,
             ratios: Ratios {
                 preread: ratio(preread.sum(), written.bytes),

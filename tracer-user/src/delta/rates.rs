@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::{Latency, Op};
 
-/// Of one device over one interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// Of one device over one interval. null: there is nothing to divide by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Rates {
     pub reads_per_second: Option<f64>,
     pub writes_per_second: Option<f64>,
@@ -27,8 +27,9 @@ pub struct Rates {
     /// Reads and writes that cross a chunk boundary, of those whose place
     /// against the chunk is known.
     pub chunk_crossing_share: Option<f64>,
+    /// Shares of the writes. null: there were none, or the device has no stripe.
     pub stripe: Option<StripeShares>,
-    /// Await of reads and writes together.
+    /// Await of reads and writes together. null: not measured.
     pub await_seconds: Option<Latency>,
 }
 

@@ -7,6 +7,9 @@ pub(super) mod raid;
 
 use std::cmp::Reverse;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::format::{count, counted, percent, size};
 use crate::{
     delta::{DeviceFigures, Op},
@@ -14,7 +17,8 @@ use crate::{
 };
 
 /// How much a sentence matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Weight {
     /// Nothing to do.
     Fine,
@@ -40,9 +44,10 @@ impl Weight {
 }
 
 /// One thing to know about a device.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
     pub weight: Weight,
+    /// For people: how bad, compared with what is normal, why, and what to do.
     pub text: String,
 }
 

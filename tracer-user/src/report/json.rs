@@ -11,13 +11,14 @@ use serde_json::Value;
 
 use super::{
     Report,
+    explain::{Finding, findings},
     json_chain::{Carried, Chain},
     json_raid::Raid,
 };
 use crate::{
     delta::{
         Boundary, DeviceFigures, Fills, Flush, Histograms, Interval, Op, OriginFigures, Other,
-        ProcessFigures, ProcessRead, ProcessWrite, ZoneAppend,
+        ProcessFigures, ProcessRead, ProcessWrite, Rates, ZoneAppend,
     },
     sysfs::{
         device::{Geometry, Kind},
@@ -74,6 +75,9 @@ struct Device<'a> {
     dm_name: Option<&'a str>,
     /// What it is made of.
     members: &'a [String],
+    /// Steps below the topmost device above it; devices come in the order of
+    /// the tree.
+    depth: usize,
     geometry: GeometryBytes,
     /// Where it lies on the stripes, or chunks, of an array below it. null:
     /// there is none, or it has stripes of its own.
@@ -112,6 +116,9 @@ struct Device<'a> {
     raid: Option<Raid<'a>>,
     /// null: no component of an array, or not measured.
     origin: Option<OriginFigures>,
+    rates: Rates,
+    /// What the figures mean, the weightiest first; never empty.
+    findings: Vec<Finding>,
 }
 
 /// What requests are classified by. null: there is none, or it is not known.
@@ -197,20 +204,7 @@ const KINDS: [&str; 15] = [
 
 const fn kind_name(kind: Option<Kind>) -> &'static str {
     match kind {
-        Some(Kind::Disk) => "disk",
-        Some(Kind::Partition) => "partition",
-        Some(Kind::Md) => "md",
-        Some(Kind::Dm) => "dm",
-        Some(Kind::Loop) => "loop",
-        Some(Kind::Nvme) => "nvme",
-        Some(Kind::Virtio) => "virtio",
-        Some(Kind::Zram) => "zram",
-        Some(Kind::Ram) => "ram",
-        Some(Kind::Nbd) => "nbd",
-        Some(Kind::Pmem) => "pmem",
-        Some(Kind::NullBlk) => "null_blk",
-        Some(Kind::Bcache) => "bcache",
-        Some(Kind::Other) => "other",
+        Some(kind) => kind.word(),
         None => "unknown",
     }
 }
@@ -248,6 +242,7 @@ impl<'a> From<&'a DeviceFigures> for Device<'a> {
             disk: figures.disk.as_deref(),
             dm_name: figures.dm_name.as_deref(),
             members: &figures.members,
+            depth: figures.depth,
             geometry: GeometryBytes::from(figures.geometry),
             chain: figures.chain.as_ref().map(Chain::from),
             carries: figures.carries.iter().map(Carried::from).collect(),
@@ -271,6 +266,8 @@ impl<'a> From<&'a DeviceFigures> for Device<'a> {
             fills: figures.fills,
             raid: Raid::new(figures),
             origin: figures.origin,
+            rates: figures.rates,
+            findings: findings(figures),
         }
     }
 }

@@ -43,6 +43,7 @@ pub(crate) fn device(name: &str, major: u32, minor: u32) -> Device {
         dm_table: None,
         loop_on: None,
         model: None,
+        wwn: None,
         members: Vec::new(),
         holders: Vec::new(),
         overridden: None,

@@ -8,7 +8,9 @@ pub mod synthetic;
 
 use std::os::fd::BorrowedFd;
 
-use crate::{snapshot::Snapshot, sysfs::device::Topology};
+use crate::{
+    facts::program::ProgramFacts, plan::Kind, snapshot::Snapshot, sysfs::device::Topology,
+};
 
 /// Hands out readings of every counter.
 pub trait Source {
@@ -37,4 +39,32 @@ pub trait Source {
     /// One line for the head of a view: how it counts, as in
     /// `live, 7 programs by btf`.
     fn describe(&self) -> String;
+
+    /// What the source is made of, for who watches the watcher.
+    fn inside(&self) -> Inside;
+}
+
+/// What a source is made of, and how full it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inside {
+    pub programs: Vec<RunningProgram>,
+    pub maps: Vec<MapUse>,
+}
+
+/// An eBPF program that is attached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningProgram {
+    pub name: String,
+    /// The kernel's name of it, as in `block_rq_issue`.
+    pub event: &'static str,
+    pub kind: Kind,
+    pub facts: ProgramFacts,
+}
+
+/// Of one kind of entry in the programs' maps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapUse {
+    pub name: &'static str,
+    pub used: u64,
+    pub capacity: u64,
 }

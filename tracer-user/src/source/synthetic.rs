@@ -23,7 +23,7 @@ use tracer_ebpf::{
 };
 
 use super::{
-    Source,
+    Inside, Source,
     event_list::{Event, EventError, parse_line},
 };
 use crate::{
@@ -324,6 +324,10 @@ impl Source for SyntheticSource {
 
     fn describe(&self) -> String {
         format!("synthetic, {} events", self.events)
+    }
+
+    fn inside(&self) -> Inside {
+        Inside::default()
     }
 }
 

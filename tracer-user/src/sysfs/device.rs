@@ -66,6 +66,9 @@ pub struct Device {
     pub loop_on: Option<Place>,
     /// `device/model`, trimmed.
     pub model: Option<String>,
+    /// The world-wide name: `wwid` of an NVMe namespace, `device/wwid` of a
+    /// SCSI disk.
+    pub wwn: Option<String>,
     /// Devices below (`slaves/`, sorted by name; of a loop device the one that
     /// is its file).
     pub members: Vec<DevId>,
@@ -105,6 +108,29 @@ pub enum Kind {
     Bcache,
     /// Optical drives, floppies, and what has no driver we know.
     Other,
+}
+
+impl Kind {
+    /// As JSON and metrics have it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Disk => "disk",
+            Self::Partition => "partition",
+            Self::Md => "md",
+            Self::Dm => "dm",
+            Self::Loop => "loop",
+            Self::Nvme => "nvme",
+            Self::Virtio => "virtio",
+            Self::Zram => "zram",
+            Self::Ram => "ram",
+            Self::Nbd => "nbd",
+            Self::Pmem => "pmem",
+            Self::NullBlk => "null_blk",
+            Self::Bcache => "bcache",
+            Self::Other => "other",
+        }
+    }
 }
 
 /// A partition's place.
@@ -177,6 +203,9 @@ pub struct MdArray {
     pub chunk_before: Option<Bytes>,
     pub degraded: Option<u32>,
     pub metadata_version: Option<String>,
+    /// As in its superblock; `None` before 5.19, which does not tell it in
+    /// sysfs, and for an array without one.
+    pub uuid: Option<String>,
     pub sync_action: Option<String>,
     pub array_state: Option<String>,
     /// The write-intent bitmap on the components.
@@ -221,6 +250,19 @@ pub struct MdComponent {
     pub ppl: Option<(Sectors, Sectors)>,
 }
 
+impl MdArray {
+    /// It takes IO. While an array is assembled or stopped its level is empty
+    /// or a bare number (drivers/md/md.c, `level_show`).
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        let named = self
+            .level
+            .starts_with(|first: char| first.is_ascii_alphabetic());
+        let state = self.array_state.as_deref();
+        named && !matches!(state, Some("clear" | "inactive"))
+    }
+}
+
 impl Device {
     /// The name as sysfs spells it.
     #[must_use]
@@ -243,7 +285,45 @@ impl Device {
     }
 }
 
+/// A device as somebody asked for it: it may come back under another number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    id: DevId,
+    name: Option<String>,
+    /// device-mapper gives the kernel's names to whoever comes first.
+    dm_name: Option<String>,
+}
+
 impl Topology {
+    /// What to know these devices by later on.
+    #[must_use]
+    pub fn remember(&self, ids: &[DevId]) -> Vec<Asked> {
+        let asked = ids.iter().map(|id| {
+            let device = self.devices.get(id);
+            Asked {
+                id: *id,
+                name: device.map(|device| device.name.clone()),
+                dm_name: device.and_then(|device| device.dm_name.clone()),
+            }
+        });
+        asked.collect()
+    }
+
+    /// The numbers that they have now, or had last.
+    #[must_use]
+    pub fn recall(&self, asked: &[Asked]) -> Vec<DevId> {
+        let is = |device: &Device, asked: &Asked| match &asked.dm_name {
+            Some(name) => device.dm_name.as_ref() == Some(name),
+            None => asked.name.as_ref() == Some(&device.name),
+        };
+        let ids = asked.iter().map(|asked| {
+            let same = self.devices.get(&asked.id).filter(|found| is(found, asked));
+            let found = same.or_else(|| self.devices.values().find(|found| is(found, asked)));
+            found.map_or(asked.id, |found| found.id)
+        });
+        ids.collect()
+    }
+
     /// The device of this kernel name, as in `sda1`.
     #[must_use]
     pub fn by_name(&self, name: &str) -> Option<&Device> {

@@ -32,6 +32,7 @@ pub(super) fn read(dir: &Path, unreadable: &mut Vec<String>) -> Option<MdArray> 
         chunk_before: chunk.and_then(|chunk| chunk.old).map(Bytes),
         degraded: md.value("degraded"),
         metadata_version: md.text("metadata_version"),
+        uuid: md.text("uuid").filter(|uuid| !uuid.is_empty()),
         sync_action: md.text("sync_action"),
         array_state: md.text("array_state"),
         bitmap: bitmap(&mut md),

@@ -86,6 +86,7 @@ impl Reading {
         let disk = Device {
             kind: kind(name, dir),
             model: attributes.text("device/model").filter(|m| !m.is_empty()),
+            wwn: wwn(&mut attributes),
             dm_name: attributes.text("dm/name"),
             dm_uuid: attributes.text("dm/uuid").filter(|uuid| !uuid.is_empty()),
             diskseq: attributes.value("diskseq"),
@@ -239,6 +240,7 @@ fn device(id: DevId, name: &str, attributes: &mut Attributes) -> Device {
         dm_table: None,
         loop_on: None,
         model: None,
+        wwn: None,
         members: Vec::new(),
         holders: Vec::new(),
         overridden: None,
@@ -249,6 +251,13 @@ fn device(id: DevId, name: &str, attributes: &mut Attributes) -> Device {
         notes: Vec::new(),
         unreadable: Vec::new(),
     }
+}
+
+/// One of the few names that stay with a disk, wherever it is plugged in.
+fn wwn(attributes: &mut Attributes) -> Option<String> {
+    let names = ["wwid", "device/wwid"];
+    let mut found = names.iter().filter_map(|name| attributes.text(name));
+    found.find(|wwn| !wwn.is_empty())
 }
 
 fn limits(attributes: &mut Attributes) -> Limits {

@@ -235,3 +235,23 @@ fn several_names_select_each_device_once() {
     assert_eq!(machine.names(&selection.below), ["sda1", "sda"]);
     assert!(lookup.select(&["sdb", "nope"]).is_err());
 }
+
+#[test]
+fn a_device_that_was_asked_for_is_found_again() {
+    use crate::report::testing::{device, topology};
+    let named = |minor, dm_name: &str| {
+        let mut device = device(&format!("dm-{minor}"), 253, minor);
+        device.dm_name = Some(dm_name.to_owned());
+        device
+    };
+    let disk = device("nvme0n1", 259, 3);
+    let root = named(0, "root");
+    let ids = [disk.id, root.id];
+    let asked = topology([disk, root]).remember(&ids);
+    let home = named(0, "home");
+    let (disk, root) = (device("nvme0n1", 259, 7), named(1, "root"));
+    let now = [disk.id, root.id];
+    let other = device("nvme1n1", 259, 3);
+    assert_eq!(topology([disk, root, home, other]).recall(&asked), now);
+    assert_eq!(topology([]).recall(&asked), ids);
+}

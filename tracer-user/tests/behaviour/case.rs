@@ -17,7 +17,9 @@ use crate::harness::{
 mod compare;
 mod sums;
 
-pub(crate) use compare::{nothing_lost, skipped_runs};
+pub(crate) use compare::{
+    kernel_tells_skipped_runs, md_counts_bytes_once, nothing_lost, skipped_runs,
+};
 
 /// What a device is made of, written down by the test, in bytes; 0 is none.
 #[derive(Clone, Copy, Debug, Default)]

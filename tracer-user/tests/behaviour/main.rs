@@ -35,5 +35,7 @@ mod oracle;
 mod origins;
 mod partitions;
 mod processes;
+mod prometheus;
 mod raid10;
 mod refused;
+mod serve;

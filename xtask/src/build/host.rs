@@ -35,9 +35,30 @@ pub fn build(profile: Profile) -> Result<PathBuf> {
 /// library, and returns its path.
 pub fn build_static() -> Result<PathBuf> {
     object::build()?;
-    let mut command = static_cargo("build")?;
+    let mut command = static_cargo("build", "guest")?;
     command.args(["--package", "iotrace", "--bin", "iotrace"]);
     iotrace(cargo::executables(&mut command)?)
+}
+
+/// Builds `iotrace` to be handed to others: with optimisations, linked
+/// statically, without symbols.
+pub fn build_for_packages() -> Result<PathBuf> {
+    object::build()?;
+    let mut command = static_cargo("build", "release")?;
+    command
+        .args(["--package", "iotrace", "--bin", "iotrace"])
+        .env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
+    iotrace(cargo::executables(&mut command)?)
+}
+
+/// Builds the program that writes manual pages and completions.
+pub fn build_manual() -> Result<PathBuf> {
+    let mut command = cargo::cargo()?;
+    command.args(["build", "--package", "iotrace", "--example", "manual"]);
+    let manual = cargo::executables(&mut command)?
+        .into_iter()
+        .find(|executable| executable.kind == "example");
+    Ok(manual.context("cargo built no example `manual`")?.path)
 }
 
 /// The integration tests that need a kernel.
@@ -47,7 +68,7 @@ pub const KERNEL_TESTS: [&str; 2] = ["load_shapes", "behaviour"];
 /// their package's folder where there is one.
 pub fn build_static_tests() -> Result<Vec<Executable>> {
     object::build()?;
-    let mut command = static_cargo("test")?;
+    let mut command = static_cargo("test", "guest")?;
     command.args(["--package", "iotrace", "--no-run"]);
     command.args(KERNEL_TESTS.map(|name| format!("--test={name}")));
     let mut tests = cargo::executables(&mut command)?;
@@ -58,10 +79,10 @@ pub fn build_static_tests() -> Result<Vec<Executable>> {
 /// Cargo for a build with no shared library. The target is named
 /// although it is the host's: only then do the flags leave build scripts and
 /// procedural macros alone, which must be shared libraries.
-fn static_cargo(subcommand: &str) -> Result<Command> {
+fn static_cargo(subcommand: &str, profile: &str) -> Result<Command> {
     let mut command = cargo::cargo()?;
     command
-        .args([subcommand, "--profile=guest", "--target"])
+        .args([subcommand, "--profile", profile, "--target"])
         .arg(format!("{}-unknown-linux-gnu", std::env::consts::ARCH))
         .arg("--target-dir")
         .arg(workspace::target_dir()?.join("static"))

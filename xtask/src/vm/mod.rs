@@ -8,6 +8,7 @@ mod accel;
 mod apt;
 mod cache;
 mod debian_kernel;
+pub mod debian_root;
 #[cfg(test)]
 mod guest_tests;
 mod initramfs;
@@ -15,6 +16,7 @@ mod kernel;
 mod marked;
 mod modules;
 mod qemu;
+mod sites;
 mod tools;
 
 use std::{

@@ -16,7 +16,7 @@ use super::file_name;
 use crate::{debian::Package, process};
 
 /// Programs in the guest's /bin, beside busybox's own, and who brings them.
-const PROGRAMS: [(&str, &str); 30] = [
+const PROGRAMS: [(&str, &str); 31] = [
     ("bash", "bash"),
     ("blktrace", "blkparse"),
     ("blktrace", "blktrace"),
@@ -41,6 +41,7 @@ const PROGRAMS: [(&str, &str); 30] = [
     ("kmod", "modprobe"),
     ("kmod", "rmmod"),
     ("mdadm", "mdadm"),
+    ("prometheus", "prometheus"),
     ("util-linux", "blkdiscard"),
     ("util-linux", "blockdev"),
     ("util-linux", "losetup"),

@@ -13,6 +13,7 @@ use tracer_ebpf::op::Op;
 use super::*;
 use crate::{
     report::testing::{Bench, raid_topology},
+    snapshot::Snapshot,
     sysfs::device::Topology,
 };
 
@@ -70,6 +71,10 @@ impl Source for Fake {
 
     fn describe(&self) -> String {
         "fake".to_owned()
+    }
+
+    fn inside(&self) -> crate::source::Inside {
+        crate::source::Inside::default()
     }
 }
 

@@ -37,7 +37,7 @@ use crate::{
     plan::{Event, EventPlan, Kind, ProbePlan, md::MdPlan},
     privileges::{self, Need, raise},
     snapshot::Snapshot,
-    source::Source,
+    source::{Inside, RunningProgram, Source},
     sysfs::{
         cgroups::CgroupPaths,
         device::{Device, Topology},
@@ -366,6 +366,26 @@ impl Source for LiveSource {
             self.attached.len(),
             kinds.join(" and ")
         )
+    }
+
+    fn inside(&self) -> Inside {
+        let _raised = raise(Need::KernelFiles);
+        let mut programs: Vec<RunningProgram> = self
+            .attached
+            .iter()
+            .map(|attached| RunningProgram {
+                name: attached.event.program(attached.kind),
+                event: attached.event.name(),
+                kind: attached.kind,
+                facts: attach::program_facts(&self.ebpf, attached).unwrap_or_default(),
+            })
+            .collect();
+        let mut maps = self.slots.uses();
+        if let Some(origins) = &self.origins {
+            programs.extend(origins.programs());
+            maps.push(origins.uses());
+        }
+        Inside { programs, maps }
     }
 }
 

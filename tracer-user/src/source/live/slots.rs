@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     snapshot::RowKey,
+    source::MapUse,
     sysfs::device::{Device, Kind, Topology},
     units::{DevId, Sectors},
 };
@@ -66,6 +67,26 @@ impl Slots {
         self.assigned
             .iter()
             .map(|(slot, assigned)| (*slot, assigned))
+    }
+
+    /// How many slots and histograms are in use, and how many there are.
+    pub(super) fn uses(&self) -> Vec<MapUse> {
+        let slots = self.assigned.len() + self.unnamed.len();
+        let assigned = self.assigned.values();
+        let details = assigned.filter(|one| one.detail.is_some()).count();
+        vec![
+            MapUse {
+                name: "slots",
+                used: slots as u64,
+                // Slot 0 is for what finds none.
+                capacity: u64::from(self.capacity.saturating_sub(1)),
+            },
+            MapUse {
+                name: "histograms",
+                used: details as u64,
+                capacity: (details + self.free_details.len()) as u64,
+            },
+        ]
     }
 
     /// The device that a slot belongs to.

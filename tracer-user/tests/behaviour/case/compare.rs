@@ -58,7 +58,7 @@ pub(crate) fn skipped_runs(attach: Attach, report: &Report) -> bool {
 
 /// Whether this kernel counts the runs of a program that it skipped: the field
 /// has a name in its BTF.
-fn kernel_tells_skipped_runs() -> bool {
+pub(crate) fn kernel_tells_skipped_runs() -> bool {
     let btf = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
     let name = b"\0recursion_misses\0";
     btf.windows(name.len()).any(|window| window == name)
@@ -66,7 +66,7 @@ fn kernel_tells_skipped_runs() -> bool {
 
 /// Before it had this function (5.14), md counted a bio's whole length, split
 /// it, and counted the rest when it came back.
-fn md_counts_bytes_once() -> bool {
+pub(crate) fn md_counts_bytes_once() -> bool {
     let symbols = fs::read_to_string("/proc/kallsyms").expect("kallsyms");
     symbols.contains(" md_account_bio\t") || symbols.contains(" md_account_bio\n")
 }

@@ -178,6 +178,26 @@ impl Array {
         mdadm.wait().expect("mdadm to end");
     }
 
+    /// Stops it and assembles it again.
+    pub(crate) fn assemble_again(&self) {
+        let node = self.device.node_text();
+        let nodes: Vec<String> = self.members.iter().map(Device::node_text).collect();
+        self.stop_it(&node);
+        let mut args = vec!["--assemble", "--run", node.as_str()];
+        args.extend(nodes.iter().map(String::as_str));
+        run("mdadm", &args);
+        self.wait_until_idle();
+    }
+
+    fn stop_it(&self, node: &str) {
+        wait::until_true("the array to stop", || {
+            !self.device.sysfs().join("md").exists()
+                || finished(Command::new("mdadm").args(["--stop", node]))
+                    .status
+                    .success()
+        });
+    }
+
     /// Stops it and forgets it ever was.
     pub(crate) fn stop(self) {
         drop(self);
@@ -186,13 +206,7 @@ impl Array {
 
 impl Drop for Array {
     fn drop(&mut self) {
-        let node = self.device.node_text();
-        wait::until_true("the array to stop", || {
-            !self.device.sysfs().join("md").exists()
-                || finished(Command::new("mdadm").args(["--stop", &node]))
-                    .status
-                    .success()
-        });
+        self.stop_it(&self.device.node_text());
         for member in &self.members {
             // Fails where the member is gone already.
             finished(Command::new("mdadm").args(["--zero-superblock", &member.node_text()]));

@@ -1,6 +1,8 @@
 //! What the tests stand on: devices, workloads, the two tracers, the kernel's
 //! books. Nothing here knows what is expected.
 
+#[path = "../../support/agent.rs"]
+pub(crate) mod agent;
 pub(crate) mod blktrace;
 pub(crate) mod device;
 pub(crate) mod direct;
@@ -16,6 +18,13 @@ pub(crate) mod md;
 pub(crate) mod partition;
 pub(crate) mod process;
 pub(crate) mod programs;
+pub(crate) mod prometheus;
+#[expect(
+    dead_code,
+    reason = "legends and runbooks are for tests without a kernel"
+)]
+#[path = "../../support/queries.rs"]
+pub(crate) mod queries;
 pub(crate) mod scsi_debug;
 pub(crate) mod stat;
 pub(crate) mod terminal;

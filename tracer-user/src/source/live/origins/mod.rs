@@ -30,6 +30,7 @@ use crate::{
         md::{MdPlan, Rows},
     },
     snapshot::{OriginCells, OriginKey},
+    source::{MapUse, RunningProgram},
     sysfs::device::Topology,
     units::DevId,
 };
@@ -245,6 +246,34 @@ impl Origins {
 
     pub(super) fn lost_by_maps(&self) -> Result<u64, MapsError> {
         self.maps.lost()
+    }
+
+    /// The programs that run.
+    pub(super) fn programs(&self) -> Vec<RunningProgram> {
+        let events = [
+            Some(Event::BlockBioQueue),
+            self.remap.then_some(Event::BlockBioRemap),
+        ];
+        let running = |event: Event| {
+            let name = program(event, self.kind);
+            RunningProgram {
+                facts: attach::facts_of(&self.ebpf, &name).unwrap_or_default(),
+                name,
+                event: event.name(),
+                kind: self.kind,
+            }
+        };
+        events.into_iter().flatten().map(running).collect()
+    }
+
+    /// How many places of components have been given away, and how many there
+    /// are; when none is left, a new copy is made.
+    pub(super) fn uses(&self) -> MapUse {
+        MapUse {
+            name: "components",
+            used: u64::from(self.next.saturating_sub(1)),
+            capacity: u64::from(self.capacity.saturating_sub(1)),
+        }
     }
 
     /// Runs that the kernel skipped; `None` where it does not say.
