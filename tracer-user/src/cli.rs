@@ -52,9 +52,9 @@ pub enum Command {
     Schema,
 }
 
-/// What is counted.
+/// Which devices, and what the user knows of them.
 #[derive(Debug, Args)]
-pub struct SourceArgs {
+pub struct DeviceArgs {
     /// A device: md127, /dev/sda1, /dev/mapper/x, a symlink, 9:127, or a mount
     /// point. May be given several times; without it, all devices.
     #[arg(long = "dev", value_name = "NAME")]
@@ -64,6 +64,13 @@ pub struct SourceArgs {
     /// 64k, 1m, 63s (sectors).
     #[arg(long, value_name = "SPEC")]
     pub geometry: Vec<GeometrySpec>,
+}
+
+/// What is counted.
+#[derive(Debug, Args)]
+pub struct SourceArgs {
+    #[command(flatten)]
+    pub named: DeviceArgs,
     /// Attach in this way only, to test it.
     #[arg(long, value_enum, value_name = "KIND")]
     pub attach: Option<AttachArg>,

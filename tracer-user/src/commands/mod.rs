@@ -5,6 +5,7 @@
 
 mod bpf_log;
 pub mod live;
+mod machine;
 pub mod open;
 pub mod probe;
 pub mod run;
