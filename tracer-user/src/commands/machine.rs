@@ -11,7 +11,7 @@ use std::{
 use anyhow::Context as _;
 
 use crate::{
-    cli::DeviceArgs,
+    cli::{DeviceArgs, StackSource},
     dm::{Control, DmError, Segment},
     geometry_spec, privileges,
     stack::{Stack, capture::Folder, look::look},
@@ -45,7 +45,8 @@ impl Place {
         Ok(Self::Elsewhere(Box::new(folder)))
     }
 
-    fn sys(&self) -> SysRoot {
+    /// Where its attributes lie.
+    pub(super) fn sys(&self) -> SysRoot {
         match self {
             Self::Here => SysRoot::default(),
             Self::Elsewhere(folder) => folder.sys.clone(),
@@ -98,6 +99,31 @@ impl Tables {
              CAP_DAC_READ_SEARCH): {}",
             error.collect::<Vec<_>>().join(": ")
         ))
+    }
+}
+
+/// The whole storage of the machine that the command line names, and what of it
+/// was asked for.
+pub(super) struct OpenedStack {
+    pub(super) stack: Stack,
+    pub(super) selection: Selection,
+    pub(super) place: Place,
+}
+
+impl OpenedStack {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// As [`Place::new`] and [`Machine::read`].
+    pub(super) fn open(args: &StackSource) -> anyhow::Result<Self> {
+        let place = Place::new(args.sysfs.as_deref(), args.from.as_deref())?;
+        let machine = Machine::read(&args.named, &place)?;
+        let (stack, selection) = machine.into_stack(&place);
+        Ok(Self {
+            stack,
+            selection,
+            place,
+        })
     }
 }
 

@@ -11,6 +11,7 @@ pub mod probe;
 pub mod run;
 pub mod schema;
 pub mod serve;
+pub mod stack;
 
 use std::{
     io::{self, Write as _},

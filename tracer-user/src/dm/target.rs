@@ -157,6 +157,45 @@ impl Target {
     }
 }
 
+impl Target {
+    /// A chunk, or the block of a pool or a cache: bytes keep their order within
+    /// it.
+    #[must_use]
+    pub fn piece(&self) -> Option<Sectors> {
+        match self {
+            Self::Striped { chunk, .. } => Some(*chunk),
+            Self::Raid(raid) => raid.chunk,
+            Self::ThinPool { block, .. } | Self::Cache { block, .. } => Some(*block),
+            _ => None,
+        }
+    }
+
+    /// What is encrypted at once; 512 bytes unless the table says so.
+    #[must_use]
+    pub fn encrypted_sector(&self) -> Option<Bytes> {
+        match self {
+            Self::Crypt { sector_size, .. } => Some(sector_size.unwrap_or(Bytes(512))),
+            _ => None,
+        }
+    }
+
+    /// Every place below that holds its data, in order or not.
+    #[must_use]
+    pub fn places(&self) -> Vec<Place> {
+        let at = |device: DevId, start| Place { device, start };
+        match self {
+            Self::Striped { stripes, .. } => stripes.clone(),
+            Self::Integrity(place) => vec![*place],
+            Self::Raid(raid) => {
+                let legs = raid.legs.iter().filter_map(|leg| leg.data);
+                legs.map(|leg| at(leg, raid.data_offset)).collect()
+            }
+            Self::Thin { pool, .. } => vec![at(*pool, Sectors(0))],
+            _ => self.in_order(),
+        }
+    }
+}
+
 /// A target's name is a word; what else a table may hold is not repeated.
 fn plain(name: &str) -> &str {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';

@@ -5,7 +5,12 @@
 //! geometry is worth.
 
 pub mod capture;
+pub mod hints;
 pub mod look;
+pub mod mounted;
+pub mod phase;
+pub mod place;
+pub mod tree;
 
 use std::collections::BTreeMap;
 
