@@ -8,6 +8,7 @@ use crate::{
     stack::{
         Stack,
         mounted::MountedAs,
+        phase::Places,
         place::{self, Thing},
     },
     superblock::{
@@ -19,17 +20,22 @@ use crate::{
 };
 
 /// A thing, and where its data begin where that is further in.
-pub(super) fn said(stack: &Stack, thing: &Thing<'_>) -> Vec<Said> {
+pub(super) fn said(stack: &Stack, thing: &Thing<'_>, places: &Places) -> Vec<Said> {
     let mut said = vec![Said::plain(format!("holds {}", words(thing)))];
     // What begins with the device lies where the device does.
-    let further = thing.start.is_some_and(|start| start.0 > 0);
-    let own_off = thing.against.iter().any(|against| !against.is_aligned());
-    if further && own_off {
+    if thing.start.is_none_or(|start| start.0 == 0) {
+        return said;
+    }
+    let own = places.own.len().min(thing.against.len());
+    let (own, below) = thing.against.split_at(own);
+    if below == places.below {
+        said.extend(places::said(stack, "its data ", own));
+        if !below.is_empty() {
+            let text = "its data against the layers below as the device itself";
+            said.push(Said::plain(text.to_owned()));
+        }
+    } else {
         said.extend(places::said(stack, "its data ", &thing.against));
-    } else if further && !thing.against.is_empty() {
-        said.push(Said::plain(
-            "its data aligned to all of it and below".to_owned(),
-        ));
     }
     said
 }

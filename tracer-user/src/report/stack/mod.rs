@@ -127,9 +127,10 @@ impl<W: Write> Printer<'_, W> {
         );
         match self.stack.contents.get(&device.id) {
             Some(Ok(contents)) => {
-                let things = places.map(|places| Thing::all(contents, places));
-                for thing in things.iter().flatten() {
-                    said.extend(contents::said(self.stack, thing));
+                if let Some(places) = places {
+                    for thing in Thing::all(contents, places) {
+                        said.extend(contents::said(self.stack, &thing, places));
+                    }
                 }
                 let faults = contents.faults.iter().map(ToString::to_string);
                 let remarks = contents.remarks.iter().map(ToString::to_string);

@@ -115,15 +115,15 @@ fn one(group: &Alike<'_>, stack: &Stack) -> String {
     )
 }
 
-/// A few by name; of many the first and the last.
+/// A few by name.
 fn layers(stack: &Stack, ids: &[DevId]) -> String {
     let names: Vec<&str> = ids
         .iter()
         .filter_map(|id| Some(stack.topology.devices.get(id)?.name.as_str()))
         .collect();
     match names.as_slice() {
-        [first, .., last] if names.len() > MOST_NAMED => {
-            format!("{first} … {last} ({})", names.len())
+        [first, second, more @ ..] if names.len() > MOST_NAMED => {
+            format!("{first}, {second} and {} more", more.len())
         }
         few => few.join(", "),
     }
