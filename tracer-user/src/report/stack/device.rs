@@ -26,7 +26,7 @@ pub(super) fn head(stack: &Stack, device: &Device) -> String {
     let mut parts = vec![what(stack, device)];
     parts.extend(device.size.map(|size| amount(size.bytes().0)));
     parts.extend(device.model.clone());
-    format!("{name}  {}", parts.join(", "))
+    format!("{name}: {}", parts.join(", "))
 }
 
 fn what(stack: &Stack, device: &Device) -> String {

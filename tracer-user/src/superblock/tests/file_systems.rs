@@ -54,6 +54,7 @@ fn xfs_agrees_with_xfs_db() {
 fn xfs_striped_by_options() {
     let xfs = xfs(&Image::named("xfs"));
     assert_eq!(xfs.version, 5);
+    assert!(xfs.takes_stripe());
     assert_eq!(xfs.stripe_unit, Some(Bytes(64 << 10)));
     assert_eq!(xfs.stripe_width, Some(Bytes(192 << 10)));
     assert_eq!(xfs.log.stripe_unit, Some(Bytes(64 << 10)));
@@ -70,6 +71,7 @@ fn xfs_striped_by_options() {
 fn xfs_of_version_4_and_with_a_log_elsewhere() {
     let old = xfs(&Image::named("xfs_v4"));
     assert_eq!((old.version, old.log.version), (4, 1));
+    assert!(!old.takes_stripe());
     assert_eq!((old.stripe_unit, old.log.stripe_unit), (None, None));
     assert_eq!(old.log.sector_size, Bytes(512));
     assert_eq!(old.features.incompatible, 0);

@@ -52,6 +52,18 @@ fn luks_agrees_with_luksdump() {
     }
 }
 
+#[test]
+fn what_reencryption_keeps_for_itself_is_no_place_of_data() {
+    let content = Image::named("luks2_reencrypt").only();
+    let Content::Luks(Luks::V2(header)) = &content else {
+        panic!();
+    };
+    let backups: Vec<_> = header.segments.iter().map(|one| one.is_backup).collect();
+    assert_eq!(backups, [false, true, true]);
+    let said = Said::of("luks2_reencrypt");
+    assert_eq!(content.data_offset(), Some(Bytes(said.number("offset"))));
+}
+
 /// Every text below `value`, names of members too.
 fn texts(value: &Value, found: &mut Vec<String>) {
     match value {

@@ -176,3 +176,13 @@ fn roles() {
     assert_eq!(role(0xfffd), MdRole::Journal);
     assert_eq!(role(12), MdRole::Active(12));
 }
+
+#[test]
+fn a_member_that_ends_where_its_disk_does_is_not_the_disk() {
+    let partition = Image::named("md10");
+    let mut disk = Image::empty(partition.size + (1 << 20));
+    for (offset, line) in &partition.lines {
+        disk.write(offset + (1 << 20), line);
+    }
+    assert!(disk.contents().is_empty());
+}

@@ -185,7 +185,7 @@ fn all() -> Vec<String> {
 #[test]
 fn every_fixture_is_one_thing_without_a_fault_and_survives_json() {
     let names = all();
-    assert_eq!(names.len(), 27);
+    assert_eq!(names.len(), 28);
     for name in names {
         let image = Image::named(&name);
         let content = image.only();
