@@ -105,7 +105,7 @@ fn nothing_in_it_names_the_hardware() {
         .chain(["11111111-2222-3333-4444-555555555555".into()])
         .collect();
     let known = |(text, json): (String, String)| {
-        let without = |text, uuid: &String| String::replace(&text, uuid, "UUID");
+        let without = |text: String, uuid: &String| text.replace(uuid, "UUID");
         [text, json].map(|text| uuids.iter().fold(text, without))
     };
     assert_eq!(known(printed(&there)), known(printed(&example.stack)));
