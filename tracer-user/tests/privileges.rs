@@ -204,7 +204,10 @@ fn a_stack_without_privileges() {
         return;
     };
     let mut command = reachable.program_as_nobody("");
-    let output = command.args(["stack", "--format", "json"]).output().unwrap();
+    let output = command
+        .args(["stack", "--format", "json"])
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     let whole: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let devices = whole["devices"].as_array().unwrap();
@@ -215,7 +218,10 @@ fn a_stack_without_privileges() {
         // No file on this machine lets nobody read a device; some lie on
         // nothing that could be read.
         let why = &device["contents_not_read"];
-        assert!(why.is_null() || why == "no permission to read it", "{device}");
+        assert!(
+            why.is_null() || why == "no permission to read it",
+            "{device}"
+        );
     }
     let refused = |device: &serde_json::Value| !device["contents_not_read"].is_null();
     assert!(devices.iter().any(refused));
