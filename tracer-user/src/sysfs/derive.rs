@@ -98,7 +98,7 @@ impl Topology {
     }
 
     /// All devices, each after those that it lies on.
-    fn bottom_up(&self) -> Vec<DevId> {
+    pub(crate) fn bottom_up(&self) -> Vec<DevId> {
         let mut order = Vec::with_capacity(self.devices.len());
         let mut seen = BTreeSet::new();
         for &id in self.devices.keys() {
@@ -115,7 +115,10 @@ impl Topology {
             return;
         };
         let disk = device.partition.map(|partition| partition.disk);
-        let on = device.loop_on.map(|place| place.device);
+        let on = device
+            .loop_on
+            .or(device.bcache_on)
+            .map(|place| place.device);
         for &below in disk.iter().chain(&on).chain(&device.members) {
             self.visit(below, seen, order);
         }

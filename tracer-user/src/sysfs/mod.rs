@@ -20,11 +20,13 @@ mod md;
 pub mod md_books;
 pub mod mounts;
 mod notes;
+pub(crate) mod parts;
 pub mod read;
 pub mod resolve;
 pub mod root;
 pub mod start;
 pub mod stripe_cache;
+pub mod swaps;
 pub mod uevent;
 
 pub use device::Topology;
