@@ -17,5 +17,6 @@ pub mod serve;
 pub mod size;
 pub mod snapshot;
 pub mod source;
+pub mod superblock;
 pub mod sysfs;
 pub mod units;
