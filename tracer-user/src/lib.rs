@@ -17,6 +17,7 @@ pub mod serve;
 pub mod size;
 pub mod snapshot;
 pub mod source;
+pub mod stack;
 pub mod superblock;
 pub mod sysfs;
 pub mod units;

@@ -101,7 +101,7 @@ fn below(device: &Device) -> Vec<(DevId, i128)> {
         let start = partition.start.bytes().0;
         return vec![(partition.disk, start.into())];
     }
-    if let Some(place) = device.loop_on {
+    if let Some(place) = device.loop_on.or(device.bcache_on) {
         return vec![(place.device, place.start.bytes().0.into())];
     }
     // An array has chunks, or copies, of its own.

@@ -5,11 +5,11 @@
 //!
 //! Pure; modulo any number. Must not read files or tables.
 
-use super::device::{Device, Geometry, Kind, MdArray, Topology};
-use crate::{
-    dm::Segment,
-    units::{Bytes, DevId},
+use super::{
+    device::{Device, Geometry, Topology},
+    parts::Part,
 };
+use crate::units::{Bytes, DevId};
 
 /// The way from an array up to a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,19 +106,6 @@ struct Base<'a> {
     layers: &'a [Layer],
 }
 
-/// A part of a device: where on `device` the first byte of all would lie if
-/// everything lay as this part does; may be before its beginning.
-struct Part {
-    device: DevId,
-    first_bytes: i128,
-}
-
-/// Where the parts of a device lie.
-struct Parts {
-    by: String,
-    lie: Result<Vec<Part>, String>,
-}
-
 impl Topology {
     /// The chain of a device that has no chunks of its own; `None` where
     /// nothing below has any. What it lies on must be derived.
@@ -126,7 +113,7 @@ impl Topology {
         if self.own_grid(device).is_some() {
             return None;
         }
-        let parts = self.parts(device)?;
+        let parts = self.parts_in_order(device)?;
         let below = match &parts.lie {
             Ok(parts) => parts.iter().map(|part| part.device).collect(),
             Err(_) => device.members.clone(),
@@ -213,7 +200,7 @@ impl Topology {
 
     /// A device's own stripes or chunks, and where it begins on them. A
     /// partition has its disk's, unless the user gave it others.
-    fn own_grid(&self, device: &Device) -> Option<(Boundary, Bytes, u64)> {
+    pub(crate) fn own_grid(&self, device: &Device) -> Option<(Boundary, Bytes, u64)> {
         let geometry = &device.geometry;
         let start = match device.partition {
             None => 0,
@@ -232,89 +219,6 @@ impl Topology {
         let past = i128::from(start) - i128::from(geometry.origin.0);
         let offset = past.checked_rem_euclid(i128::from(width.0))?;
         Some((boundary, width, u64::try_from(offset).ok()?))
-    }
-
-    /// Where the parts of a device lie; `None` for one that lies on nothing.
-    fn parts(&self, device: &Device) -> Option<Parts> {
-        let one = |by: &str, device: DevId, start: Bytes| Parts {
-            by: by.to_owned(),
-            lie: Ok(vec![Part {
-                device,
-                first_bytes: start.0.into(),
-            }]),
-        };
-        if let Some(partition) = device.partition {
-            return Some(one("partition", partition.disk, partition.start.bytes()));
-        }
-        if let Some(place) = device.loop_on {
-            return Some(one("loop", place.device, place.start.bytes()));
-        }
-        if device.members.is_empty() {
-            return None;
-        }
-        if let Some(md) = &device.md {
-            return Some(of_mirror(md));
-        }
-        if let Some(table) = &device.dm_table {
-            return Some(of_table(table));
-        }
-        let (by, why) = match device.kind {
-            Kind::Dm => ("dm", "its table cannot be read"),
-            Kind::Loop => ("loop", "no whole sector"),
-            Kind::Bcache => ("bcache", "sysfs does not tell where it begins"),
-            _ => ("other", "sysfs does not tell where it begins"),
-        };
-        Some(Parts {
-            by: by.to_owned(),
-            lie: Err(why.to_owned()),
-        })
-    }
-}
-
-/// A mapped device: every segment must keep the order of its bytes.
-fn of_table(table: &[Segment]) -> Parts {
-    let mut names: Vec<&str> = table.iter().map(|segment| segment.target.name()).collect();
-    names.dedup();
-    let mut lie = Ok(Vec::new());
-    for segment in table {
-        let places = segment.target.in_order();
-        if places.is_empty() {
-            let why = format!(
-                "{} does not keep bytes in their order",
-                segment.target.name()
-            );
-            lie = Err(why);
-            break;
-        }
-        let parts = places.iter().map(|place| Part {
-            device: place.device,
-            first_bytes: i128::from(place.start.bytes().0) - i128::from(segment.start.bytes().0),
-        });
-        if let Ok(all) = &mut lie {
-            all.extend(parts);
-        }
-    }
-    Parts {
-        by: names.join("+"),
-        lie,
-    }
-}
-
-/// An array without chunks: a mirror's members all hold its bytes in order.
-fn of_mirror(md: &MdArray) -> Parts {
-    let members = md.components.iter().filter(|part| part.slot.is_some());
-    let parts: Option<Vec<Part>> = members
-        .map(|part| {
-            Some(Part {
-                device: part.device?,
-                first_bytes: part.data_offset?.bytes().0.into(),
-            })
-        })
-        .collect();
-    let parts = parts.filter(|parts| md.level == "raid1" && !parts.is_empty());
-    Parts {
-        by: "md".to_owned(),
-        lie: parts.ok_or_else(|| format!("{} does not keep bytes in their order", md.level)),
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     dm::{Segment, Target},
     report::testing::{by_name, device, partition, topology},
-    sysfs::device::MdComponent,
+    sysfs::device::{Kind, MdArray, MdComponent},
     units::Sectors,
 };
 

@@ -115,7 +115,10 @@ impl Topology {
             return;
         };
         let disk = device.partition.map(|partition| partition.disk);
-        let on = device.loop_on.map(|place| place.device);
+        let on = device
+            .loop_on
+            .or(device.bcache_on)
+            .map(|place| place.device);
         for &below in disk.iter().chain(&on).chain(&device.members) {
             self.visit(below, seen, order);
         }

@@ -62,8 +62,15 @@ pub struct Device {
     pub dm_uuid: Option<String>,
     /// dm: its table; `None` where it was not, or cannot be, read.
     pub dm_table: Option<Vec<Segment>>,
+    /// dm: a read or a write waits until it is resumed (`dm/suspended`).
+    pub dm_suspended: Option<bool>,
+    /// loop: what it shows, as in `/root/image` or `/dev/sda1`.
+    pub loop_file: Option<String>,
     /// loop: the place on a block device that holds it; `None` over a file.
     pub loop_on: Option<Place>,
+    /// bcache: the place of its data on the backing device, which only that
+    /// one's superblock tells; see [`Topology::lay_bcache`].
+    pub bcache_on: Option<Place>,
     /// `device/model`, trimmed.
     pub model: Option<String>,
     /// The world-wide name: `wwid` of an NVMe namespace, `device/wwid` of a
@@ -154,6 +161,11 @@ pub struct Limits {
     pub rotational: Option<bool>,
     /// A longer IO is split (`queue/max_sectors_kb`).
     pub max_io: Option<Bytes>,
+    /// What is discarded at once (`queue/discard_granularity`); `None` where
+    /// nothing can be discarded (it prints 0).
+    pub discard_granularity: Option<Bytes>,
+    /// What is read ahead at most (`queue/read_ahead_kb`).
+    pub read_ahead: Option<Bytes>,
 }
 
 /// `alignment_offset` as sysfs prints it.
@@ -213,8 +225,16 @@ pub struct MdArray {
     /// Of raid4/5/6: 0 never read-modify-write, 1 where it reads less, 2 where
     /// it reads no more (`enum` beside `rmw_level`, drivers/md/raid5.h).
     pub rmw_level: Option<u32>,
+    /// Of raid4/5/6: rows that are kept, 4 KiB of every member each
+    /// (`stripe_cache_size`).
+    pub stripe_cache_rows: Option<u32>,
     /// A reshape is running: chunk, layout or disks are changing.
     pub reshaping: bool,
+    /// How far it came, on the array.
+    pub reshape_position: Option<Sectors>,
+    /// Of what `sync_action` names: how far it came, and of how much, in
+    /// sectors of a component (of the array for raid10).
+    pub sync_completed: Option<(Sectors, Sectors)>,
     /// `md/dev-*`, sorted by name; under device-mapper in the table's order.
     pub components: Vec<MdComponent>,
 }

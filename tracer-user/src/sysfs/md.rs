@@ -37,7 +37,12 @@ pub(super) fn read(dir: &Path, unreadable: &mut Vec<String>) -> Option<MdArray> 
         array_state: md.text("array_state"),
         bitmap: bitmap(&mut md),
         rmw_level: md.value("rmw_level"),
-        reshaping: position.is_some_and(|position| position != "none")
+        stripe_cache_rows: md.value("stripe_cache_size"),
+        reshape_position: position
+            .as_ref()
+            .and_then(|position| position.parse().ok().map(Sectors)),
+        sync_completed: md.text("sync_completed").as_deref().and_then(completed),
+        reshaping: position.as_ref().is_some_and(|position| position != "none")
             || raid_disks.is_some_and(|disks| disks.old.is_some())
             || layout.is_some_and(|layout| layout.old.is_some())
             || chunk.is_some_and(|chunk| chunk.old.is_some()),
@@ -58,6 +63,15 @@ fn components(dir: &Path, md: &mut Attributes) -> Vec<MdComponent> {
             Some(component)
         })
         .collect()
+}
+
+/// `123 / 456`; `none` and `delayed` where nothing runs.
+fn completed(text: &str) -> Option<(Sectors, Sectors)> {
+    let (done, all) = text.split_once('/')?;
+    Some((
+        done.trim().parse().ok().map(Sectors)?,
+        all.trim().parse().ok().map(Sectors)?,
+    ))
 }
 
 /// `location` is `none`, `file`, or `+8` and the like.
@@ -110,6 +124,7 @@ mod tests {
             "md/level = raid6\nmd/raid_disks = 10 (9)\nmd/chunk_size = 65536\nmd/layout = 2\n\
              md/reshape_position = 8192\nmd/dev-sda1/slot = 0\nmd/dev-sda1/offset = 2048\n\
              md/dev-sda1/size = 1024\nmd/dev-sda1/state = in_sync,write_mostly\n\
+             md/stripe_cache_size = 256\nmd/sync_completed = 4096 / 8192\n\
              md/dev-cciss!c0d0/slot = none\nmd/dev-cciss!c0d0/state = spare\n",
         )
         .unwrap();
@@ -125,6 +140,9 @@ mod tests {
             (Some(Bytes(65536)), None)
         );
         assert!(array.reshaping);
+        assert_eq!(array.reshape_position, Some(Sectors(8192)));
+        assert_eq!(array.sync_completed, Some((Sectors(4096), Sectors(8192))));
+        assert_eq!(array.stripe_cache_rows, Some(256));
         let [spare, member] = array.components.as_slice() else {
             panic!("{:?}", array.components)
         };

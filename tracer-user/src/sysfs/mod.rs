@@ -20,6 +20,7 @@ mod md;
 pub mod md_books;
 pub mod mounts;
 mod notes;
+pub(crate) mod parts;
 pub mod read;
 pub mod resolve;
 pub mod root;

@@ -84,6 +84,10 @@ impl Reading {
             self.backing.insert(id, (file, offset));
         }
         let disk = Device {
+            loop_file: self.backing.get(&id).map(|(file, _)| file.clone()),
+            dm_suspended: attributes
+                .value::<u8>("dm/suspended")
+                .map(|value| value != 0),
             kind: kind(name, dir),
             model: attributes.text("device/model").filter(|m| !m.is_empty()),
             wwn: wwn(&mut attributes),
@@ -211,6 +215,14 @@ impl Topology {
         }
     }
 
+    /// Lays the bcache device `id` on its backing device, whose superblock told
+    /// where data begin. Geometry is to be derived anew.
+    pub fn lay_bcache(&mut self, id: DevId, place: Place) {
+        if let Some(device) = self.devices.get_mut(&id) {
+            device.bcache_on = Some(place);
+        }
+    }
+
     /// The device of a node's usual path: `/dev/sda1`, `/dev/mapper/vg-lv`.
     fn by_node(&self, path: &str) -> Option<DevId> {
         let name = path.strip_prefix("/dev/")?;
@@ -238,7 +250,10 @@ fn device(id: DevId, name: &str, attributes: &mut Attributes) -> Device {
         dm_name: None,
         dm_uuid: None,
         dm_table: None,
+        dm_suspended: None,
+        loop_file: None,
         loop_on: None,
+        bcache_on: None,
         model: None,
         wwn: None,
         members: Vec::new(),
@@ -273,6 +288,13 @@ fn limits(attributes: &mut Attributes) -> Limits {
             .map(|value| value != 0),
         max_io: attributes
             .value::<u64>("queue/max_sectors_kb")
+            .map(|kib| Bytes(kib.saturating_mul(1024))),
+        discard_granularity: attributes
+            .value("queue/discard_granularity")
+            .map(Bytes)
+            .filter(|bytes| bytes.0 > 0),
+        read_ahead: attributes
+            .value::<u64>("queue/read_ahead_kb")
             .map(|kib| Bytes(kib.saturating_mul(1024))),
     }
 }
