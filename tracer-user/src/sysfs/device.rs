@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{carried::Carried, chain::Chain, geometry_override::Override, start::StartCheck};
+use super::{
+    carried::Carried, chain::Chain, geometry_override::Override, notes::Note, start::StartCheck,
+};
 use crate::{
     dm::{Place, Segment},
     units::{Bytes, DevId, SECTOR_BYTES, Sectors},
@@ -92,7 +94,7 @@ pub struct Device {
     /// Where a partition's start lies against each boundary that is known.
     pub start_checks: Vec<StartCheck>,
     /// What a person should know about this geometry.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// Attributes that could not be read: path and reason.
     pub unreadable: Vec<String>,
 }
