@@ -133,7 +133,11 @@ pub fn reference() -> String {
             text,
             "| [{id}](#{id}) | {} | {} | {} |",
             rule.severity.word(),
-            if rule.measured { "measured" } else { "as built" },
+            if rule.measured {
+                "measured"
+            } else {
+                "as built"
+            },
             rule.what,
             id = rule.id,
         );

@@ -163,6 +163,9 @@ pub struct Limits {
     pub rotational: Option<bool>,
     /// A longer IO is split (`queue/max_sectors_kb`).
     pub max_io: Option<Bytes>,
+    /// What the device and its adapter take at most
+    /// (`queue/max_hw_sectors_kb`).
+    pub max_hw_io: Option<Bytes>,
     /// What is discarded at once (`queue/discard_granularity`); `None` where
     /// nothing can be discarded (it prints 0).
     pub discard_granularity: Option<Bytes>,

@@ -1,0 +1,446 @@
+//! Arrays: what runs on them, their bitmap, their stripe cache, and their chunk
+//! against the writes that were seen.
+
+use super::{
+    Finding, Remedy, Severity, Sure, WhatIf,
+    patient::{Patient, named, node},
+    rules,
+};
+use crate::{
+    delta::{DeviceFigures, MainCause, RaidFigures},
+    sysfs::device::{Device, MdArray},
+    units::Bytes,
+};
+
+/// mdadm's own least for an internal bitmap.
+const USUAL_BITMAP_CHUNK: u64 = 64 << 20;
+/// Less than this was chosen, or is from long ago.
+const FINE_BITMAP_CHUNK: u64 = 32 << 20;
+/// Requests of less are no workload.
+const FEW: u64 = 16;
+
+pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for device in patient.devices() {
+        if let Some(md) = &device.md {
+            found.extend(sync(device, md));
+            found.extend(bitmap(patient, device, md));
+            found.extend(bitmap_units(patient, device, md));
+            let figures = patient.figures(device);
+            if let Some((figures, raid)) = figures.and_then(|all| Some((all, all.raid.as_ref()?))) {
+                found.extend(bitmap_writes(device, md, figures, raid));
+                found.extend(cache(device, raid));
+                found.extend(prereads(device, md, figures, raid));
+                found.extend(chunk_large(device, md, figures, raid));
+            }
+            found.extend(figures.and_then(|figures| chunk_small(patient, device, md, figures)));
+        }
+        found.extend(books(patient, device));
+    }
+    found
+}
+
+fn sync(device: &Device, md: &MdArray) -> Option<Finding> {
+    let action = md.sync_action.as_deref();
+    let action = action.filter(|action| !matches!(*action, "idle" | "frozen"));
+    let action = action.or(md.reshaping.then_some("reshape"))?;
+    let mut text = format!("a {action} is running");
+    if let Some((done, all)) = md.sync_completed.filter(|(_, all)| all.0 != 0) {
+        text.push_str(&format!(
+            ", {}% done",
+            u128::from(done.0) * 100 / u128::from(all.0)
+        ));
+    }
+    text.push_str(": its reads and writes are no pre-reads, and speeds are not typical");
+    Some(
+        Finding::new(&rules::SYNC, &device.name, text)
+            .expected("until it has ended, a share of what the members can do; look again then"),
+    )
+}
+
+fn bitmap(patient: &Patient<'_>, device: &Device, md: &MdArray) -> Option<Finding> {
+    let chunk = md.bitmap?.chunk;
+    if chunk.0 >= FINE_BITMAP_CHUNK {
+        return None;
+    }
+    let raid = patient
+        .figures(device)
+        .and_then(|figures| figures.raid.as_ref());
+    let measured = raid.filter(|raid| raid.metadata_writes != 0).map(|raid| {
+        format!(
+            "{} writes of md's books ({}) meanwhile",
+            raid.metadata_writes,
+            Bytes(raid.metadata_write_bytes).words()
+        )
+    });
+    Some(
+        Finding::new(
+            &rules::BITMAP_FINE,
+            &device.name,
+            format!(
+                "a bit of its bitmap stands for {}; mdadm takes {} at least",
+                chunk.words(),
+                Bytes(USUAL_BITMAP_CHUNK).words()
+            ),
+        )
+        .number("bitmap_chunk_bytes", chunk.0)
+        .expected(
+            "the first write to each such piece waits for a write of the bitmap to every member: \
+             scattered small writes may become several times slower",
+        )
+        .measured(measured)
+        .remedy(coarser(device, USUAL_BITMAP_CHUNK)),
+    )
+}
+
+/// A bitmap of another chunk, in place.
+fn coarser(device: &Device, chunk: u64) -> Remedy {
+    Remedy::repair(format!(
+        "a bitmap whose bits stand for {}; the array stays in use",
+        Bytes(chunk).words()
+    ))
+    .run(format!("mdadm --grow {} --bitmap=none", node(device)))
+    .warn("a crash before the next command means a whole resync")
+    .run(format!(
+        "mdadm --grow {} --bitmap=internal --bitmap-chunk={}M",
+        node(device),
+        chunk >> 20
+    ))
+}
+
+fn bitmap_writes(
+    device: &Device,
+    md: &MdArray,
+    figures: &DeviceFigures,
+    raid: &RaidFigures,
+) -> Option<Finding> {
+    let asked = figures.write.requests;
+    // A fine bitmap is told already, with these figures.
+    let chunk = md.bitmap?.chunk.0;
+    if asked == 0 || raid.metadata_writes <= asked || chunk < FINE_BITMAP_CHUNK {
+        return None;
+    }
+    let larger = (chunk.max(USUAL_BITMAP_CHUNK)).saturating_mul(4) >> 20 << 20;
+    Some(
+        Finding::new(
+            &rules::BITMAP_WRITES,
+            &device.name,
+            format!(
+                "{} writes of md's books for {asked} writes to it: superblock and bitmap, on every \
+                 member",
+                raid.metadata_writes
+            ),
+        )
+        .number("metadata_writes", raid.metadata_writes)
+        .number("array_writes", asked)
+        .measured(Some(format!(
+            "{} of md's books for {} written",
+            Bytes(raid.metadata_write_bytes).words(),
+            Bytes(raid.user_write_bytes).words()
+        )))
+        .remedy(coarser(device, larger)),
+    )
+}
+
+/// `__write_sb_page`, drivers/md/md-bitmap.c.
+fn bitmap_units(patient: &Patient<'_>, device: &Device, md: &MdArray) -> Option<Finding> {
+    md.bitmap?;
+    let members = md
+        .components
+        .iter()
+        .filter_map(|part| patient.device(part.device?));
+    let unit = members.filter_map(|member| member.limits.io_opt).max()?;
+    let pages = unit.0 / 4096;
+    if pages < 2 {
+        return None;
+    }
+    let raid = patient
+        .figures(device)
+        .and_then(|figures| figures.raid.as_ref());
+    let mean = raid.and_then(|raid| {
+        let bitmap = raid.components.write_metadata_bytes.bitmap;
+        bitmap
+            .checked_div(raid.metadata_writes)
+            .filter(|mean| *mean > 8192)
+    });
+    let severity = if mean.is_some() {
+        Severity::Warning
+    } else {
+        Severity::Info
+    };
+    Some(
+        Finding::new(
+            &rules::BITMAP_IO_OPT,
+            &device.name,
+            format!(
+                "it has a bitmap, and its members report an optimal_io_size of {}: newer kernels \
+                 write the bitmap in such units, {pages} times a page",
+                unit.words()
+            ),
+        )
+        .severity(severity)
+        .number("io_opt_bytes", unit.0)
+        .number("times_a_page", pages)
+        .sure(Sure::Possible)
+        .expected(format!("{} to each member for a bit", unit.words()))
+        .measured(mean.map(|mean| format!("bitmap writes of {} on average", Bytes(mean).words())))
+        .remedy(coarser(
+            device,
+            md.bitmap
+                .map_or(USUAL_BITMAP_CHUNK, |bitmap| {
+                    bitmap.chunk.0.max(USUAL_BITMAP_CHUNK)
+                })
+                .saturating_mul(4),
+        )),
+    )
+}
+
+/// Of a member: superblock and bitmap are written in logical blocks.
+fn books(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
+    let origin = patient.figures(device)?.origin?;
+    let small = origin.write_misaligned.metadata;
+    let physical = device.geometry.physical_block?;
+    (small != 0).then(|| {
+        Finding::new(
+            &rules::BOOKS,
+            &device.name,
+            format!(
+                "{small} writes of md's superblock and bitmap were shorter than its physical block \
+                 ({}): md writes them in logical blocks of {}",
+                physical.words(),
+                device.geometry.logical_block.map_or(512, |block| block.0),
+            ),
+        )
+        .number("metadata_sub_block_writes", small)
+        .measured(Some(format!(
+            "up to {small} read-modify-writes of the drive"
+        )))
+        .remedy(Remedy::repair(
+            "no command changes that; a larger bitmap chunk makes them fewer",
+        ))
+    })
+}
+
+fn cache(device: &Device, raid: &RaidFigures) -> Option<Finding> {
+    let (cache, larger) = (raid.stripe_cache?, raid.larger_cache?);
+    let read = raid.preread.sum();
+    if read == 0 {
+        return None;
+    }
+    let memory = larger.memory_bytes.map_or_else(String::new, |bytes| {
+        format!(" of {} of memory", Bytes(bytes).words())
+    });
+    let file = device.name.replace('/', "-");
+    Some(
+        Finding::new(
+            &rules::CACHE,
+            &device.name,
+            format!(
+                "{} of {} rows of its stripe cache were in use while it read {} before writing",
+                cache.active_rows,
+                cache.size_rows,
+                Bytes(read).words()
+            ),
+        )
+        .number("stripe_cache_rows", cache.size_rows.into())
+        .number("larger_rows", larger.rows.into())
+        .sure(Sure::Possible)
+        .measured(Some(format!("{} read before writing", Bytes(read).words())))
+        .remedy(
+            Remedy::repair(format!(
+                "a cache of {} rows{memory}, which may let more writes meet",
+                larger.rows
+            ))
+            .run(format!(
+                "echo {} > /sys/block/{}/md/stripe_cache_size",
+                larger.rows,
+                device.sysfs_name()
+            ))
+            .warn(format!(
+                "takes rows × 4 KiB × members{memory}, until it is set back"
+            ))
+            .run(format!(
+                "echo 'SUBSYSTEM==\"block\", KERNEL==\"{}\", ACTION==\"add|change\", \
+                 TEST==\"md/stripe_cache_size\", ATTR{{md/stripe_cache_size}}=\"{}\"' > \
+                 /etc/udev/rules.d/60-stripe-cache-{file}.rules",
+                device.name, larger.rows
+            ))
+            .warn("keeps it at each start, for whatever has this name then"),
+        ),
+    )
+}
+
+/// Why md read, where no other finding has it.
+fn prereads(
+    device: &Device,
+    md: &MdArray,
+    figures: &DeviceFigures,
+    raid: &RaidFigures,
+) -> Option<Finding> {
+    let read = raid.preread.sum();
+    let (main, bytes) = raid.causes.and_then(|causes| causes.main())?;
+    if read == 0 {
+        return None;
+    }
+    let stripe = device
+        .geometry
+        .stripe
+        .map_or_else(String::new, Bytes::words);
+    let why = match main {
+        MainCause::SubBlock => "writes cover 4 KiB blocks only in part".to_owned(),
+        MainCause::SmallerThanStripe => format!("writes are shorter than a stripe ({stripe})"),
+        MainCause::StartsInsideStripe => format!("writes start inside a stripe ({stripe})"),
+        MainCause::EndsInsideStripe => format!("writes end inside a stripe ({stripe})"),
+        MainCause::SplitByMd => "md cuts longer writes inside a stripe".to_owned(),
+        MainCause::NotSynced => "the array is not synchronized yet".to_owned(),
+        MainCause::RmwLevel => "rmw_level is 0".to_owned(),
+        MainCause::NotTold => "the writes could not be found any more".to_owned(),
+    };
+    let written = Bytes(raid.user_write_bytes);
+    let finding = Finding::new(
+        &rules::PREREADS,
+        &device.name,
+        format!(
+            "{} read before writing, for {} written; most ({}) because {why}",
+            Bytes(read).words(),
+            written.words(),
+            Bytes(bytes).words()
+        ),
+    )
+    .number("preread_bytes", read)
+    .number("user_write_bytes", written.0)
+    .measured(Some(format!(
+        "{} read from the members (normal: 0)",
+        Bytes(read).words()
+    )));
+    let better = WhatIf::of(md, figures);
+    let finding = match better.and_then(|what_if| Some(what_if.phase?.move_by_bytes)) {
+        Some(by) if main == MainCause::StartsInsideStripe => finding.and(format!(
+            "most begin alike: moved by {} they would begin at a stripe",
+            Bytes(by).words()
+        )),
+        _ => finding,
+    };
+    Some(match main {
+        MainCause::RmwLevel => finding.remedy(Remedy::repair("lets md choose").run(format!(
+            "echo 1 > /sys/block/{}/md/rmw_level",
+            device.sysfs_name()
+        ))),
+        MainCause::NotSynced | MainCause::NotTold => finding,
+        _ => finding.remedy(Remedy::repair(format!(
+            "write multiples of {stripe} that start at one, or buffered and in order; the what-if \
+             shows what else would help"
+        ))),
+    })
+}
+
+fn chunk_large(
+    device: &Device,
+    md: &MdArray,
+    figures: &DeviceFigures,
+    raid: &RaidFigures,
+) -> Option<Finding> {
+    let chunk = md.chunk?;
+    let read = raid.preread.sum();
+    if figures.write.requests < FEW || read * 20 < raid.user_write_bytes {
+        return None;
+    }
+    let better = WhatIf::of(md, figures)?.better_chunk(chunk)?;
+    let file = device.name.replace('/', "-");
+    Some(
+        Finding::new(
+            &rules::CHUNK_LARGE,
+            &device.name,
+            format!(
+                "{} written in {} writes, {} on average, on stripes of {} ({} chunks): {} read \
+                 before writing",
+                Bytes(figures.write.bytes).words(),
+                figures.write.requests,
+                Bytes(figures.write.bytes / figures.write.requests).words(),
+                device
+                    .geometry
+                    .stripe
+                    .map_or_else(String::new, Bytes::words),
+                chunk.words(),
+                Bytes(read).words()
+            ),
+        )
+        .and(format!(
+            "modelled: with chunks of {} (stripes of {}) it would have read {}",
+            Bytes(better.chunk_bytes).words(),
+            Bytes(better.stripe_bytes).words(),
+            Bytes(better.cost.preread_bytes).words()
+        ))
+        .number("chunk_bytes", chunk.0)
+        .number("better_chunk_bytes", better.chunk_bytes)
+        .sure(Sure::Possible)
+        .measured(Some(format!("{} read before writing", Bytes(read).words())))
+        .remedy(
+            Remedy::repair(format!(
+                "chunks of {}, in place",
+                Bytes(better.chunk_bytes).words()
+            ))
+            .run(format!(
+                "mdadm --grow {} --chunk={}K --backup-file=/root/{file}-grow.backup",
+                node(device),
+                better.chunk_bytes >> 10
+            ))
+            .warn(
+                "rewrites the whole array, which takes hours; the backup file must lie on \
+                     another device. Reads of more than a chunk then keep more members busy, and \
+                     file systems have to be told the new stripe",
+            ),
+        ),
+    )
+}
+
+/// Without parity a small chunk only cuts requests into pieces.
+fn chunk_small(
+    patient: &Patient<'_>,
+    device: &Device,
+    md: &MdArray,
+    figures: &DeviceFigures,
+) -> Option<Finding> {
+    let chunk = md.chunk?;
+    let requests = figures.read.requests + figures.write.requests;
+    let mean = (figures.read.bytes + figures.write.bytes).checked_div(requests)?;
+    let share = figures.rates.chunk_crossing_share?;
+    let rotational = device
+        .members
+        .iter()
+        .filter_map(|id| patient.device(*id))
+        .any(|member| member.limits.rotational == Some(true));
+    let striped = matches!(md.level.as_str(), "raid0" | "raid10");
+    // Long sequential requests are to keep all members busy.
+    let short = mean < 1 << 20 && mean > chunk.0;
+    if requests < FEW || share < 0.5 || !rotational || !striped || !short {
+        return None;
+    }
+    let better = mean.next_power_of_two().saturating_mul(4);
+    Some(
+        Finding::new(
+            &rules::CHUNK_SMALL,
+            &device.name,
+            format!(
+                "requests are {} long on average and chunks {}: {}% of them keep several members \
+                 of {} busy that seek",
+                Bytes(mean).words(),
+                chunk.words(),
+                (share * 100.0).round(),
+                named(device)
+            ),
+        )
+        .number("chunk_bytes", chunk.0)
+        .number("better_chunk_bytes", better)
+        .sure(Sure::Possible)
+        .measured(Some(format!(
+            "{}% of {requests} requests",
+            (share * 100.0).round()
+        )))
+        .remedy(Remedy::repair(format!(
+            "for scattered requests of this length chunks of {} or more; mdadm reshapes raid10, \
+             and raid0 through raid4",
+            Bytes(better).words()
+        ))),
+    )
+}

@@ -1,0 +1,377 @@
+//! What a device reports of itself and should not be believed, or not be taken
+//! for a stripe.
+
+use super::{
+    Finding, Remedy, Severity, Sure,
+    patient::{Patient, named, node},
+    rules,
+};
+use crate::{
+    sysfs::{
+        device::{AlignmentOffset, Device},
+        notes::NoteKind,
+        start::Against,
+    },
+    units::{Bytes, SECTOR_BYTES},
+};
+
+/// Counters of a transfer's length are 16 bits wide at least: 65535 blocks, or
+/// half of that, is no stripe.
+const LEAST_COUNTER_BITS: u32 = 15;
+/// What the kernel reads ahead unless it knows better (`VM_READAHEAD_PAGES`).
+const USUAL_READ_AHEAD: u64 = 128 << 10;
+
+pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
+    let whole = patient
+        .devices()
+        .filter(|device| device.partition.is_none());
+    let mut found = Vec::new();
+    for device in whole {
+        found.extend(of_io_opt(device));
+        found.extend(io_min(device));
+        found.extend(array(patient, device));
+        found.extend(read_ahead(patient, device));
+        found.extend(inconsistent(device));
+        found.extend(may_hide(patient, device));
+        found.extend(large_block(device));
+    }
+    found
+}
+
+/// What an `optimal_io_size` is that is no stripe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoStripe {
+    /// The most that a counter holds, or no multiple of a page.
+    Counter,
+    /// As long as the longest transfer.
+    TransferLimit,
+    /// The physical block again.
+    Block,
+}
+
+/// Why the `optimal_io_size` of a device that lies on no other is no stripe;
+/// `None` where it may be one, where there is none, and for other devices.
+#[must_use]
+pub fn no_stripe(device: &Device) -> Option<NoStripe> {
+    let io_opt = device.limits.io_opt.filter(|io_opt| io_opt.0 != 0)?;
+    if !device.members.is_empty() || device.partition.is_some() {
+        return None;
+    }
+    let told = device.notes.iter().any(|note| note.kind == NoteKind::IoOpt);
+    if told || is_counter_limit(io_opt, device.limits.logical_block) {
+        Some(NoStripe::Counter)
+    } else if device.limits.physical_block == Some(io_opt) {
+        Some(NoStripe::Block)
+    } else if device.limits.max_hw_io == Some(io_opt) {
+        Some(NoStripe::TransferLimit)
+    } else {
+        None
+    }
+}
+
+/// 2^n − 1 blocks.
+fn is_counter_limit(io_opt: Bytes, logical: Option<Bytes>) -> bool {
+    [SECTOR_BYTES, logical.map_or(SECTOR_BYTES, |block| block.0)]
+        .iter()
+        .filter_map(|block| {
+            let count = io_opt.0.checked_div(*block)?;
+            (count * block == io_opt.0).then_some(count)
+        })
+        .any(|count| {
+            let next = count.saturating_add(1);
+            next.is_power_of_two() && next.trailing_zeros() >= LEAST_COUNTER_BITS
+        })
+}
+
+fn of_io_opt(device: &Device) -> Option<Finding> {
+    let io_opt = device.limits.io_opt?;
+    let say = |rule, text: String| {
+        Finding::new(rule, &device.name, text).number("io_opt_bytes", io_opt.0)
+    };
+    Some(match no_stripe(device)? {
+        NoStripe::Counter => {
+            let note = device
+                .notes
+                .iter()
+                .find(|note| note.kind == NoteKind::IoOpt);
+            let text = note.map_or_else(
+                || {
+                    format!(
+                        "optimal_io_size {} is {} × 512, the most that a counter holds: not a \
+                         stripe, to be ignored",
+                        io_opt.0,
+                        io_opt.0 / SECTOR_BYTES
+                    )
+                },
+                |note| note.text.clone(),
+            );
+            say(&rules::IO_OPT, text)
+                .expected(
+                    "nothing by itself; partitions, file systems and read-ahead that were made \
+                     by it are told apart",
+                )
+                .remedy(Remedy::repair(format!(
+                    "none is needed: iotrace ignores it. Give tools the right numbers \
+                     (`sfdisk` with a start of 2048, `mkfs.xfs -d noalign`, `mke2fs -E \
+                     stride=0`) when something is made on {}",
+                    node(device)
+                )))
+        }
+        NoStripe::TransferLimit => say(
+            &rules::IO_OPT_LIMIT,
+            format!(
+                "optimal_io_size {} is the longest transfer that the drive and its adapter take \
+                 (queue/max_hw_sectors_kb {}): not a stripe",
+                io_opt.words(),
+                io_opt.0 >> 10
+            ),
+        )
+        .sure(Sure::Likely),
+        NoStripe::Block => say(
+            &rules::IO_OPT_BLOCK,
+            format!(
+                "optimal_io_size {} is the physical block: not a stripe",
+                io_opt.0
+            ),
+        ),
+    })
+}
+
+/// Of what lies on nothing that is known: a hardware RAID, a SAN.
+fn io_min(device: &Device) -> Option<Finding> {
+    let (io_min, io_opt) = (device.limits.io_min?, device.limits.io_opt?);
+    let physical = device.limits.physical_block?;
+    let is_stripe = io_min == io_opt && io_opt.0 != 0 && io_opt > physical;
+    let known = device.geometry.chunk.is_some() || !device.members.is_empty();
+    (is_stripe && !known && no_stripe(device).is_none()).then(|| {
+        Finding::new(
+            &rules::IO_MIN_OPT,
+            &device.name,
+            format!(
+                "minimum_io_size and optimal_io_size are both {}: the one stands for the chunk and \
+                 the other for the stripe, so one of them is not told",
+                io_opt.words()
+            ),
+        )
+        .number("io_opt_bytes", io_opt.0)
+        .sure(Sure::Likely)
+        .remedy(Remedy::repair(format!(
+            "say what the array below has, from its own tools: `iotrace doctor --geometry \
+             {}=chunk:64k,data:3`, and to mkfs",
+            device.name
+        )))
+    })
+}
+
+/// An array has its stripe from md; what it reports upward may be another.
+fn array(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
+    let md = device.md.as_ref().filter(|md| !md.reshaping)?;
+    let stripe = device.geometry.stripe?;
+    let io_opt = device.limits.io_opt.filter(|io_opt| io_opt.0 != 0)?;
+    if io_opt == stripe || device.overridden.is_some() {
+        return None;
+    }
+    let of_members = md.components.iter().filter_map(|part| {
+        let member = patient.device(part.device?)?;
+        let hint = member.limits.io_opt.filter(|hint| hint.0 != 0)?;
+        let whole = member.partition.map_or(member, |partition| {
+            patient.device(partition.disk).unwrap_or(member)
+        });
+        Some(format!("{} {}", whole.name, hint.0))
+    });
+    let of_members: Vec<String> = of_members.collect();
+    let why = if io_opt.0.is_multiple_of(stripe.0) && !of_members.is_empty() {
+        format!(
+            ": the least common multiple of the stripe and the members' own ({})",
+            of_members.join(", ")
+        )
+    } else {
+        String::new()
+    };
+    Some(
+        Finding::new(
+            &rules::ARRAY_HINTS,
+            &device.name,
+            format!(
+                "optimal_io_size is {}, and the stripe {} ({}){why}",
+                io_opt.0,
+                stripe.0,
+                stripe.words()
+            ),
+        )
+        .number("io_opt_bytes", io_opt.0)
+        .number("stripe_bytes", stripe.0)
+        .expected(
+            "a file system that is made without being told otherwise takes it for the stripe; one \
+             that did is told apart",
+        )
+        .remedy(Remedy::repair(made_on(device, stripe))),
+    )
+}
+
+/// How file systems are told a stripe when they are made.
+fn made_on(device: &Device, stripe: Bytes) -> String {
+    let chunk = device.geometry.chunk.map_or(0, |chunk| chunk.0);
+    let data = device.geometry.data_disks.unwrap_or(1);
+    format!(
+        "the report cannot be changed. Tell mkfs when a file system is made: `mkfs.xfs -d \
+         su={}k,sw={data}`, `mke2fs -t ext4 -b 4096 -E stride={},stripe_width={}`",
+        chunk >> 10,
+        chunk >> 12,
+        stripe.0 >> 12
+    )
+}
+
+/// The kernel reads ahead twice the `optimal_io_size` (`blk_apply_bdi_limits`,
+/// block/blk-settings.c).
+fn read_ahead(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
+    let ahead = device.limits.read_ahead?;
+    let (hint, whose) = bogus(patient, device)?;
+    (ahead.0 > USUAL_READ_AHEAD && ahead >= hint).then(|| {
+        let usual = device
+            .geometry
+            .stripe
+            .map_or(USUAL_READ_AHEAD, |stripe| (2 * stripe.0).max(USUAL_READ_AHEAD));
+        let sectors = usual / SECTOR_BYTES;
+        Finding::new(
+            &rules::READ_AHEAD,
+            &device.name,
+            format!(
+                "read_ahead_kb is {}, made of an optimal_io_size of {} that {whose} reports and \
+                 that is no stripe",
+                ahead.0 >> 10,
+                hint.0
+            ),
+        )
+        .number("read_ahead_bytes", ahead.0)
+        .number("io_opt_bytes", hint.0)
+        .sure(Sure::Likely)
+        .expected(format!(
+            "up to {} read for a program that wanted a little, and so much of the page cache",
+            ahead.words()
+        ))
+        .remedy(
+            Remedy::repair("sets what is usual, until the next start")
+                .run(format!("blockdev --setra {sectors} {}", node(device)))
+                .run(format!(
+                    "echo 'ACTION==\"add|change\", KERNEL==\"{}\", ATTR{{bdi/read_ahead_kb}}=\"{}\"' \
+                     > /etc/udev/rules.d/60-read-ahead-{}.rules",
+                    device.name,
+                    usual >> 10,
+                    device.name.replace('/', "-")
+                ))
+                .warn("keeps it at each start, for whatever has this name then"),
+        )
+    })
+}
+
+/// An `optimal_io_size` of the device, or of one below it, that is no stripe.
+fn bogus(patient: &Patient<'_>, device: &Device) -> Option<(Bytes, String)> {
+    let mut at = device;
+    // Deeper than any stack.
+    for _ in 0..32 {
+        let io_opt = at.limits.io_opt;
+        let wrong = no_stripe(at) == Some(NoStripe::Counter)
+            || at.md.is_some()
+                && at
+                    .geometry
+                    .stripe
+                    .is_some_and(|stripe| io_opt.is_some_and(|io_opt| io_opt.0 > stripe.0));
+        if wrong {
+            return Some((io_opt?, named(at)));
+        }
+        at = patient.device(*at.members.first()?)?;
+        at = at
+            .partition
+            .and_then(|partition| patient.device(partition.disk))
+            .unwrap_or(at);
+    }
+    None
+}
+
+fn inconsistent(device: &Device) -> Option<Finding> {
+    if device.limits.alignment_offset != Some(AlignmentOffset::Inconsistent) {
+        return None;
+    }
+    let note = device
+        .notes
+        .iter()
+        .find(|note| note.kind == NoteKind::Inconsistent)?;
+    let finding = Finding::new(&rules::INCONSISTENT, &device.name, note.text.clone());
+    Some(match device.geometry.alignment_offset {
+        Some(first) => {
+            finding
+                .number("alignment_offset_bytes", first.0)
+                .expected(if first.0 == 0 {
+                    "nothing: its first byte lies on a physical block"
+                } else {
+                    "writes at multiples of the block, counted from its start, are off it"
+                })
+        }
+        None => finding.sure(Sure::Possible),
+    })
+}
+
+fn may_hide(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
+    let note = device
+        .notes
+        .iter()
+        .find(|note| note.kind == NoteKind::MayHide4096)?;
+    let mut finding =
+        Finding::new(&rules::MAY_HIDE, &device.name, note.text.clone()).sure(Sure::Possible);
+    let partitions = patient.stack.topology.partitions_of(device.id);
+    for partition in partitions.iter().filter_map(|id| patient.device(*id)) {
+        let off = partition
+            .start_checks
+            .iter()
+            .find(|check| check.against == Against::AssumedPhysicalBlock && !check.is_aligned());
+        if let Some(off) = off {
+            finding = finding
+                .severity(Severity::Warning)
+                .and(format!(
+                    "{} starts at sector {}: if the drive is 4096 inside, that is {} bytes past a \
+                     block",
+                    partition.name, off.start_sector.0, off.remainder_bytes.0
+                ))
+                .number("assumed_remainder_bytes", off.remainder_bytes.0)
+                .expected("if it is so, 2 read-modify-writes of the drive for each aligned write");
+        }
+    }
+    Some(finding.remedy(Remedy::repair(format!(
+        "look into the drive's data sheet; if it is 4096 inside, `iotrace doctor --geometry \
+         {}=physical:4k` tells what follows",
+        device.name
+    ))))
+}
+
+fn large_block(device: &Device) -> Option<Finding> {
+    let note = device
+        .notes
+        .iter()
+        .find(|note| note.kind == NoteKind::LargeBlock)?;
+    let physical = device.geometry.physical_block?;
+    Some(
+        Finding::new(&rules::LARGE_BLOCK, &device.name, note.text.clone())
+            .number("physical_block_bytes", physical.0)
+            .sure(Sure::Likely)
+            .expected("not known: smaller writes may be gathered by the drive")
+            .remedy(Remedy::repair(format!(
+                "if the data sheet says that it is a hint: `iotrace --geometry {}=physical:4k`",
+                device.name
+            ))),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_that_a_counter_holds() {
+        let limit = |bytes: u64, logical: u64| is_counter_limit(Bytes(bytes), Some(Bytes(logical)));
+        assert!(limit(33_553_920, 512) && limit(65535 * 4096, 4096) && limit(32767 * 512, 512));
+        for stripe in [0, 512, 4096, 3 * 65536, 7 * 65536, 15 << 20, 16 << 20] {
+            assert!(!limit(stripe, 512) && !limit(stripe, 4096), "{stripe}");
+        }
+    }
+}
