@@ -10,6 +10,7 @@ use crate::{
     commands::{
         live::{By, Format},
         probe::ProbeFormat,
+        schema::SchemaOf,
     },
     geometry_spec::GeometrySpec,
     plan::Kind,
@@ -25,6 +26,7 @@ Examples:
   iotrace --dev sda --geometry sda=boundary:16k
                                              classify by a 16 KiB flash page as well
   iotrace serve                              metrics for Prometheus on port 19127
+  iotrace stack                              how the storage is built, layer by layer
   iotrace probe                              what this kernel offers
 
 Needs CAP_BPF and CAP_PERFMON (or root). Exit status: 0 fine, 1 failed, 2 usage.";
@@ -48,13 +50,16 @@ pub enum Command {
     Serve(ServeArgs),
     /// What this kernel offers, what would be attached, and why.
     Probe(ProbeArgs),
+    /// The storage as it was built: every layer, and where it lies on those
+    /// below.
+    Stack(StackArgs),
     /// The JSON Schema of what `--format json` prints.
-    Schema,
+    Schema(SchemaArgs),
 }
 
-/// What is counted.
+/// Which devices, and what the user knows of them.
 #[derive(Debug, Args)]
-pub struct SourceArgs {
+pub struct DeviceArgs {
     /// A device: md127, /dev/sda1, /dev/mapper/x, a symlink, 9:127, or a mount
     /// point. May be given several times; without it, all devices.
     #[arg(long = "dev", value_name = "NAME")]
@@ -64,6 +69,28 @@ pub struct SourceArgs {
     /// 64k, 1m, 63s (sectors).
     #[arg(long, value_name = "SPEC")]
     pub geometry: Vec<GeometrySpec>,
+}
+
+/// Whose storage is looked at, and which of it.
+#[derive(Debug, Args)]
+pub struct StackSource {
+    #[command(flatten)]
+    pub named: DeviceArgs,
+    /// Look at another machine: DIR is a copy of its /sys, or an unpacked
+    /// capture.
+    #[arg(long, value_name = "DIR")]
+    pub sysfs: Option<PathBuf>,
+    /// Look at another machine, in a file that `iotrace stack --capture` wrote
+    /// there.
+    #[arg(long, value_name = "FILE", conflicts_with = "sysfs")]
+    pub from: Option<PathBuf>,
+}
+
+/// What is counted.
+#[derive(Debug, Args)]
+pub struct SourceArgs {
+    #[command(flatten)]
+    pub named: DeviceArgs,
     /// Attach in this way only, to test it.
     #[arg(long, value_enum, value_name = "KIND")]
     pub attach: Option<AttachArg>,
@@ -149,6 +176,53 @@ pub struct ProbeArgs {
     /// Plan for this way only.
     #[arg(long, value_enum, value_name = "KIND")]
     pub attach: Option<AttachArg>,
+}
+
+/// `iotrace stack`.
+#[derive(Debug, Args)]
+#[command(after_help = STACK_EXAMPLES)]
+pub struct StackArgs {
+    #[command(flatten)]
+    pub source: StackSource,
+    #[arg(long, value_enum, default_value_t = PrintFormat::Plain)]
+    pub format: PrintFormat,
+    /// Write what was read to FILE instead, a compressed tar archive to send to
+    /// somebody else: no data, no keys, and no serial numbers or uuids.
+    #[arg(long, value_name = "FILE", conflicts_with = "devices")]
+    pub capture: Option<PathBuf>,
+    /// Leave serial numbers and uuids in the capture.
+    #[arg(long, requires = "capture")]
+    pub with_serials: bool,
+}
+
+const STACK_EXAMPLES: &str = "\
+Examples:
+  iotrace stack                            every device of this machine
+  iotrace stack --dev md127                an array, its members, and what sits on top
+  iotrace stack --dev /home --format json  for a program; `iotrace schema stack` describes it
+  iotrace stack --geometry sda=chunk:64k,data:6
+                                           a hardware RAID that says nothing of itself
+  iotrace stack --capture host.tar.gz      for somebody else to look at, elsewhere by
+  iotrace stack --from host.tar.gz
+
+Reads only. What lies on a device is told to root, or with CAP_DAC_READ_SEARCH; where mapped devices
+lie, with CAP_SYS_ADMIN too. The rest needs no privilege.";
+
+/// `iotrace schema`.
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// Of which command's output: without one, of the live view's lines.
+    #[arg(value_enum, value_name = "COMMAND", default_value_t = SchemaOf::Live)]
+    pub of: SchemaOf,
+}
+
+/// What `--format` can be where something is printed once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PrintFormat {
+    /// For people.
+    Plain,
+    /// One object.
+    Json,
 }
 
 /// How programs are attached.

@@ -5,11 +5,13 @@
 
 mod bpf_log;
 pub mod live;
+mod machine;
 pub mod open;
 pub mod probe;
 pub mod run;
 pub mod schema;
 pub mod serve;
+pub mod stack;
 
 use std::{
     io::{self, Write as _},

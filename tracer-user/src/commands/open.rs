@@ -2,20 +2,18 @@
 //!
 //! Must not show anything.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    path::Path,
-};
+use std::collections::HashSet;
 
 use anyhow::{Context as _, bail};
 use tracer_ebpf::abi::Config;
 
-use super::tell;
+use super::{
+    machine::{Machine, Place},
+    tell,
+};
 use crate::{
     cli::SourceArgs,
-    dm::{Control, DmError, Segment},
     facts::{KernelFacts, KernelRoot, MdFacts},
-    geometry_spec,
     plan::{ProbePlan, Request, md::MdPlan},
     privileges::{self, Need},
     source::{
@@ -23,14 +21,7 @@ use crate::{
         live::{BpfLog, LiveOptions, LiveSource, MdOptions},
         synthetic::SyntheticSource,
     },
-    sysfs::{
-        SysRoot, Topology,
-        cgroups::CgroupPaths,
-        geometry_override::Override,
-        mounts::Mounts,
-        resolve::{Lookup, Selection},
-        stripe_cache,
-    },
+    sysfs::{Topology, cgroups::CgroupPaths, stripe_cache},
     units::DevId,
 };
 
@@ -42,34 +33,6 @@ pub struct Opened {
     pub log: Option<BpfLog>,
 }
 
-/// Reads the tables of this machine's mapped devices, from the first on.
-#[derive(Default)]
-struct Tables {
-    /// Another machine's devices have no tables here.
-    elsewhere: bool,
-    control: Option<Control>,
-    /// Why the last one could not be read.
-    refused: Option<DmError>,
-}
-
-impl Tables {
-    fn read(&mut self, device: DevId) -> Option<Vec<Segment>> {
-        if self.elsewhere {
-            return None;
-        }
-        let table = self.control().and_then(|control| control.table(device));
-        table.map_err(|error| self.refused = Some(error)).ok()
-    }
-
-    fn control(&mut self) -> Result<&Control, DmError> {
-        let control = match self.control.take() {
-            Some(control) => control,
-            None => Control::open(Path::new(Control::PATH))?,
-        };
-        Ok(self.control.insert(control))
-    }
-}
-
 /// What is to be counted beside what every view shows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Extras {
@@ -78,72 +41,16 @@ pub struct Extras {
     pub bpf_log: bool,
 }
 
-/// The devices of one machine, as the command line names them.
-struct Machine {
-    topology: Topology,
-    tables: Tables,
-    overrides: BTreeMap<DevId, Override>,
-    selection: Selection,
-    mounts: Mounts,
-}
-
-impl Machine {
-    fn read(args: &SourceArgs, sys: &SysRoot) -> anyhow::Result<Self> {
-        let mut tables = Tables {
-            elsewhere: args.sysfs.is_some(),
-            ..Tables::default()
-        };
-        let mut topology = Topology::read_with(sys, |device| tables.read(device))
-            .context("cannot list block devices")?;
-        // Another machine's devices have no nodes and no mounts here.
-        let mounts = if args.sysfs.is_some() {
-            Mounts::default()
-        } else {
-            let path = Path::new("/proc/self/mountinfo");
-            Mounts::read(path).with_context(|| format!("cannot read {}", path.display()))?
-        };
-        let dev = Path::new("/dev");
-        let lookup = Lookup {
-            topology: &topology,
-            sys,
-            dev,
-            mounts: &mounts,
-        };
-        let overrides = geometry_spec::overrides(&args.geometry, &lookup).context("--geometry")?;
-        let selection = lookup.select(&args.devices).context("--dev")?;
-        topology.set_overrides(&overrides).context("--geometry")?;
-        Ok(Self {
-            topology,
-            tables,
-            overrides,
-            selection,
-            mounts,
-        })
-    }
-}
-
 /// Opens the source that the command line asks for.
 ///
 /// # Errors
 /// For a device that is not there, a list that cannot be read, or a kernel
 /// that lets nothing be counted: with what to do about it.
 pub fn open(args: &SourceArgs, extras: Extras) -> anyhow::Result<Opened> {
-    let sys = args
-        .sysfs
-        .as_ref()
-        .map_or_else(SysRoot::default, SysRoot::new);
-    let machine = {
-        let _raised = privileges::raise_for_named_files();
-        Machine::read(args, &sys)?
-    };
+    let machine = Machine::read(&args.named, &Place::new(args.sysfs.as_deref(), None)?)?;
     let devices = machine.selection.asked.clone();
-    if let Some(error) = &machine.tables.refused {
-        let error = anyhow::Chain::new(error).map(ToString::to_string);
-        tell(&format!(
-            "not told: where mapped devices lie on what is below them (needs CAP_SYS_ADMIN and \
-             CAP_DAC_READ_SEARCH): {}",
-            error.collect::<Vec<_>>().join(": ")
-        ));
+    if let Some(refused) = machine.tables.not_told() {
+        tell(&format!("not told: {refused}"));
     }
     let mut log = None;
     let source: Box<dyn Source> = match &args.events {
@@ -152,7 +59,7 @@ pub fn open(args: &SourceArgs, extras: Extras) -> anyhow::Result<Opened> {
             Box::new(SyntheticSource::open(machine.topology, events)?)
         }
         None => {
-            let mut source = live(args, extras, sys, machine)?;
+            let mut source = live(args, extras, machine)?;
             log = source.take_log();
             for note in source.origin_notes() {
                 tell(&format!("members of arrays: {note}"));
@@ -194,12 +101,7 @@ fn md_options(kernel: KernelFacts) -> MdOptions {
     }
 }
 
-fn live(
-    args: &SourceArgs,
-    extras: Extras,
-    sys: SysRoot,
-    machine: Machine,
-) -> anyhow::Result<LiveSource> {
+fn live(args: &SourceArgs, extras: Extras, machine: Machine) -> anyhow::Result<LiveSource> {
     let facts = kernel_facts();
     let by_process = extras.by_process;
     let asked = !machine.selection.asked.is_empty();
@@ -227,11 +129,13 @@ fn live(
         fills: asked.into(),
     };
     let Machine {
+        sys,
         topology: machine_topology,
         overrides,
         selection,
         mounts,
         mut tables,
+        ..
     } = machine;
     let arrays = sys.clone();
     let read_topology = Box::new(move || {

@@ -14,7 +14,7 @@ use super::{
     live::{self, By, Format, LiveOptions},
     open::{self, Extras},
     probe::{self, ProbeOptions},
-    schema, serve, tell,
+    schema, serve, stack, tell,
 };
 use crate::{
     cli::{Cli, Command, LiveArgs, ProbeArgs},
@@ -31,7 +31,10 @@ pub fn run(cli: Cli) -> ExitCode {
         None => watch(&cli.live),
         Some(Command::Serve(args)) => serve::run(args),
         Some(Command::Probe(args)) => probe(&args),
-        Some(Command::Schema) => schema::run(&mut io::stdout().lock()).context(TO_STDOUT),
+        Some(Command::Stack(args)) => stack::run(&args, &mut io::stdout().lock()),
+        Some(Command::Schema(args)) => {
+            schema::run(args.of, &mut io::stdout().lock()).context(TO_STDOUT)
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,14 +4,29 @@
 
 use std::io::Write;
 
-use crate::report::json;
+use clap::ValueEnum;
 
-/// Prints the schema of one line.
+use crate::report::{json, stack_json};
+
+/// Whose output is described.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SchemaOf {
+    /// A line of the live view.
+    Live,
+    /// What `iotrace stack` prints.
+    Stack,
+}
+
+/// Prints a schema.
 ///
 /// # Errors
 /// When `out` cannot be written.
-pub fn run(out: &mut impl Write) -> anyhow::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &json::schema())?;
+pub fn run(of: SchemaOf, out: &mut impl Write) -> anyhow::Result<()> {
+    let schema = match of {
+        SchemaOf::Live => json::schema(),
+        SchemaOf::Stack => stack_json::schema(),
+    };
+    serde_json::to_writer_pretty(&mut *out, &schema)?;
     out.write_all(b"\n")?;
     Ok(())
 }

@@ -31,7 +31,7 @@ const MOST_BLOCKING: usize = 24;
 /// For settings that cannot be used, a place that cannot be listened at, and
 /// all that the live view cannot start for.
 pub fn run(args: ServeArgs) -> anyhow::Result<()> {
-    let named = !args.source.devices.is_empty();
+    let named = !args.source.named.devices.is_empty();
     let (include, exclude) = (
         args.device_include.as_deref(),
         args.device_exclude.as_deref(),

@@ -2,14 +2,17 @@
 //!
 //! Pure. Must not know what md makes of a level.
 
+use serde::{Deserialize, Deserializer, Serialize, de};
+
 use super::target::number;
 use crate::units::{DevId, Sectors};
 
 /// An array without a device of md's own (drivers/md/dm-raid.c).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RaidTarget {
     /// As md names it: `raid6`, ...
-    pub level: &'static str,
+    #[serde(deserialize_with = "known_level")]
+    pub level: String,
     /// md's number.
     pub layout: Option<i64>,
     /// `None`: the level has none.
@@ -22,7 +25,7 @@ pub struct RaidTarget {
 }
 
 /// What holds one part of the array; `None` for a leg that is missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leg {
     /// md's books: superblock and bitmap.
     pub metadata: Option<DevId>,
@@ -46,7 +49,7 @@ pub(super) fn parse(words: &[&str]) -> Option<RaidTarget> {
     let sectors = |name| value(name).and_then(|text| text.parse().ok().map(Sectors));
     let (level, layout) = level(kind, value("raid10_format"), value("raid10_copies"))?;
     Some(RaidTarget {
-        level,
+        level: level.to_owned(),
         layout,
         chunk: number(parameters, 0).map(Sectors).filter(|c| c.0 > 0),
         region: sectors("region_size"),
@@ -74,6 +77,17 @@ fn parse_legs(words: &[&str]) -> Option<Vec<Leg>> {
             })
         })
         .collect()
+}
+
+/// One of the names that [`level`] gives.
+fn known_level<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    const LEVELS: [&str; 6] = ["raid0", "raid1", "raid4", "raid5", "raid6", "raid10"];
+    let name = String::deserialize(from)?;
+    if LEVELS.contains(&name.as_str()) {
+        Ok(name)
+    } else {
+        Err(de::Error::custom("no level of the raid target"))
+    }
 }
 
 /// md's level and layout (`raid_types`, drivers/md/dm-raid.c; the numbers are

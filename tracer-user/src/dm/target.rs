@@ -5,6 +5,8 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use super::raid::{self, RaidTarget};
 use crate::units::{Bytes, DevId, Sectors};
 
@@ -12,7 +14,7 @@ use crate::units::{Bytes, DevId, Sectors};
 const MAX_WORDS: usize = 4096;
 
 /// A part of a mapped device, and what it is mapped by.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
     /// Where it begins on the mapped device.
     pub start: Sectors,
@@ -21,7 +23,7 @@ pub struct Segment {
 }
 
 /// A place on a device below.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     pub device: DevId,
     pub start: Sectors,
@@ -30,7 +32,8 @@ pub struct Place {
 /// What a target does, as far as places are concerned (the kernel's
 /// Documentation/admin-guide/device-mapper, and each target's `status` function
 /// for what it prints).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Target {
     Linear(Place),
     Striped {
@@ -68,6 +71,26 @@ pub enum Target {
     Other {
         name: String,
     },
+}
+
+impl Segment {
+    /// One that came from elsewhere, held to what parsing a line would let
+    /// through: what a line cannot say is kept by its target's name alone.
+    #[must_use]
+    pub fn checked(mut self) -> Self {
+        let fits = match &self.target {
+            Target::Striped { chunk, stripes } => chunk.0 > 0 && !stripes.is_empty(),
+            Target::Raid(raid) => raid.chunk.is_none_or(|chunk| chunk.0 > 0),
+            Target::Other { name } => plain(name) == name,
+            _ => true,
+        };
+        if !fits {
+            self.target = Target::Other {
+                name: plain(self.target.name()).to_owned(),
+            };
+        }
+        self
+    }
 }
 
 impl Target {
@@ -130,6 +153,45 @@ impl Target {
             | Self::Thin { .. }
             | Self::Integrity(_)
             | Self::Other { .. } => Vec::new(),
+        }
+    }
+}
+
+impl Target {
+    /// A chunk, or the block of a pool or a cache: bytes keep their order within
+    /// it.
+    #[must_use]
+    pub fn piece(&self) -> Option<Sectors> {
+        match self {
+            Self::Striped { chunk, .. } => Some(*chunk),
+            Self::Raid(raid) => raid.chunk,
+            Self::ThinPool { block, .. } | Self::Cache { block, .. } => Some(*block),
+            _ => None,
+        }
+    }
+
+    /// What is encrypted at once; 512 bytes unless the table says so.
+    #[must_use]
+    pub fn encrypted_sector(&self) -> Option<Bytes> {
+        match self {
+            Self::Crypt { sector_size, .. } => Some(sector_size.unwrap_or(Bytes(512))),
+            _ => None,
+        }
+    }
+
+    /// Every place below that holds its data, in order or not.
+    #[must_use]
+    pub fn places(&self) -> Vec<Place> {
+        let at = |device: DevId, start| Place { device, start };
+        match self {
+            Self::Striped { stripes, .. } => stripes.clone(),
+            Self::Integrity(place) => vec![*place],
+            Self::Raid(raid) => {
+                let legs = raid.legs.iter().filter_map(|leg| leg.data);
+                legs.map(|leg| at(leg, raid.data_offset)).collect()
+            }
+            Self::Thin { pool, .. } => vec![at(*pool, Sectors(0))],
+            _ => self.in_order(),
         }
     }
 }

@@ -81,7 +81,7 @@ fn raid_targets() {
     ) else {
         panic!("not understood")
     };
-    assert_eq!((raid.level, raid.layout), ("raid5", Some(2)));
+    assert_eq!((raid.level.as_str(), raid.layout), ("raid5", Some(2)));
     assert_eq!(
         (raid.chunk, raid.region),
         (Some(Sectors(128)), Some(Sectors(1024)))
@@ -112,7 +112,11 @@ fn raid_targets() {
         let Target::Raid(raid) = Target::parse("raid", line) else {
             panic!("{line}")
         };
-        assert_eq!((raid.level, raid.layout), (level, layout), "{line}");
+        assert_eq!(
+            (raid.level.as_str(), raid.layout),
+            (level, layout),
+            "{line}"
+        );
     }
     for bad in [
         "raid5_ls 9 128",

@@ -12,6 +12,8 @@ mod json_raid;
 mod layers;
 pub mod plain;
 mod reasons;
+pub mod stack;
+pub mod stack_json;
 pub mod tui;
 
 #[cfg(test)]

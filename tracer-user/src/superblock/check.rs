@@ -6,6 +6,7 @@
 use std::ops::RangeInclusive;
 
 use crc::{CRC_32_ISCSI, CRC_32_ISO_HDLC, Crc};
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 use super::fault::{Fault, Format, Why};
 
@@ -33,6 +34,16 @@ pub(super) fn crc32(pieces: &[&[u8]]) -> u32 {
 }
 
 impl Format {
+    /// The layout that `bytes` begin with.
+    pub(super) fn layout<T>(self, bytes: &[u8]) -> Result<&T, Fault>
+    where
+        T: FromBytes + KnownLayout + Immutable + Unaligned,
+    {
+        T::ref_from_prefix(bytes)
+            .map(|(layout, _)| layout)
+            .map_err(|_| self.fault("length", Some(bytes.len() as u64), Why::Truncated))
+    }
+
     /// That `field` cannot be.
     pub(super) fn fault(self, field: &'static str, value: Option<u64>, why: Why) -> Fault {
         Fault {

@@ -18,6 +18,7 @@ mod ext;
 mod fault;
 mod luks;
 mod lvm;
+mod lvm_text;
 mod md;
 mod partitions;
 mod scan;

@@ -98,7 +98,7 @@ impl Topology {
     }
 
     /// All devices, each after those that it lies on.
-    fn bottom_up(&self) -> Vec<DevId> {
+    pub(crate) fn bottom_up(&self) -> Vec<DevId> {
         let mut order = Vec::with_capacity(self.devices.len());
         let mut seen = BTreeSet::new();
         for &id in self.devices.keys() {

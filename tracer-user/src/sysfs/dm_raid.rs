@@ -60,7 +60,7 @@ fn array(raid: &RaidTarget, names: &BTreeMap<DevId, String>) -> MdArray {
         })
     });
     MdArray {
-        level: raid.level.to_owned(),
+        level: raid.level.clone(),
         raid_disks: u32::try_from(raid.legs.len()).ok(),
         layout: raid.layout,
         chunk: raid.chunk.map(Sectors::bytes),

@@ -26,6 +26,7 @@ pub mod resolve;
 pub mod root;
 pub mod start;
 pub mod stripe_cache;
+pub mod swaps;
 pub mod uevent;
 
 pub use device::Topology;

@@ -80,7 +80,7 @@ fn parse_line(line: &str) -> Option<Mount> {
 
 /// Blank, tab, newline and backslash are written as three octal digits
 /// (fs/proc_namespace.c, `mangle`).
-fn unescape(field: &str) -> String {
+pub(super) fn unescape(field: &str) -> String {
     ["\\040", "\\011", "\\012", "\\134"]
         .iter()
         .zip([" ", "\t", "\n", "\\"])

@@ -224,7 +224,8 @@ impl Topology {
     }
 
     /// The device of a node's usual path: `/dev/sda1`, `/dev/mapper/vg-lv`.
-    fn by_node(&self, path: &str) -> Option<DevId> {
+    #[must_use]
+    pub fn by_node(&self, path: &str) -> Option<DevId> {
         let name = path.strip_prefix("/dev/")?;
         let mapped = name.strip_prefix("mapper/");
         let same = |device: &&Device| match mapped {

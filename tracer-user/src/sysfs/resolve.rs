@@ -156,6 +156,10 @@ impl Lookup<'_> {
         let real = match fs::canonicalize(path) {
             Ok(real) => real,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // Another machine's, whose folders are not here.
+                if let Some(mount) = self.mounts.at(path) {
+                    return self.by_mount(mount);
+                }
                 return Err(self.not_found(&path.display().to_string()));
             }
             Err(source) => {
