@@ -7,6 +7,7 @@ use super::{
     rules,
 };
 use crate::{
+    stack::hints::IoOpt,
     sysfs::{
         device::{AlignmentOffset, Device},
         notes::NoteKind,
@@ -15,9 +16,6 @@ use crate::{
     units::{Bytes, SECTOR_BYTES},
 };
 
-/// Counters of a transfer's length are 16 bits wide at least: 65535 blocks, or
-/// half of that, is no stripe.
-const LEAST_COUNTER_BITS: u32 = 15;
 /// What the kernel reads ahead unless it knows better (`VM_READAHEAD_PAGES`).
 const USUAL_READ_AHEAD: u64 = 128 << 10;
 
@@ -38,49 +36,11 @@ pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
     found
 }
 
-/// What an `optimal_io_size` is that is no stripe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoStripe {
-    /// The most that a counter holds, or no multiple of a page.
-    Counter,
-    /// As long as the longest transfer.
-    TransferLimit,
-    /// The physical block again.
-    Block,
-}
-
-/// Why the `optimal_io_size` of a device that lies on no other is no stripe;
-/// `None` where it may be one, where there is none, and for other devices.
-#[must_use]
-pub fn no_stripe(device: &Device) -> Option<NoStripe> {
-    let io_opt = device.limits.io_opt.filter(|io_opt| io_opt.0 != 0)?;
-    if !device.members.is_empty() || device.partition.is_some() {
-        return None;
-    }
-    let told = device.notes.iter().any(|note| note.kind == NoteKind::IoOpt);
-    if told || is_counter_limit(io_opt, device.limits.logical_block) {
-        Some(NoStripe::Counter)
-    } else if device.limits.physical_block == Some(io_opt) {
-        Some(NoStripe::Block)
-    } else if device.limits.max_hw_io == Some(io_opt) {
-        Some(NoStripe::TransferLimit)
-    } else {
-        None
-    }
-}
-
-/// 2^n − 1 blocks.
-fn is_counter_limit(io_opt: Bytes, logical: Option<Bytes>) -> bool {
-    [SECTOR_BYTES, logical.map_or(SECTOR_BYTES, |block| block.0)]
-        .iter()
-        .filter_map(|block| {
-            let count = io_opt.0.checked_div(*block)?;
-            (count * block == io_opt.0).then_some(count)
-        })
-        .any(|count| {
-            let next = count.saturating_add(1);
-            next.is_power_of_two() && next.trailing_zeros() >= LEAST_COUNTER_BITS
-        })
+/// What `optimal_io_size` is worth, of a device that lies on no other; `None`
+/// for other devices, which only pass it on.
+pub(super) fn own_io_opt(device: &Device) -> Option<IoOpt> {
+    let alone = device.members.is_empty() && device.partition.is_none();
+    alone.then(|| IoOpt::of(device))
 }
 
 fn of_io_opt(device: &Device) -> Option<Finding> {
@@ -88,8 +48,8 @@ fn of_io_opt(device: &Device) -> Option<Finding> {
     let say = |rule, text: String| {
         Finding::new(rule, &device.name, text).number("io_opt_bytes", io_opt.0)
     };
-    Some(match no_stripe(device)? {
-        NoStripe::Counter => {
+    Some(match own_io_opt(device)? {
+        IoOpt::Odd => {
             let note = device
                 .notes
                 .iter()
@@ -117,7 +77,7 @@ fn of_io_opt(device: &Device) -> Option<Finding> {
                     node(device)
                 )))
         }
-        NoStripe::TransferLimit => say(
+        IoOpt::TransferLimit => say(
             &rules::IO_OPT_LIMIT,
             format!(
                 "optimal_io_size {} is the longest transfer that the drive and its adapter take \
@@ -127,23 +87,22 @@ fn of_io_opt(device: &Device) -> Option<Finding> {
             ),
         )
         .sure(Sure::Likely),
-        NoStripe::Block => say(
+        IoOpt::Block => say(
             &rules::IO_OPT_BLOCK,
             format!(
                 "optimal_io_size {} is the physical block: not a stripe",
                 io_opt.0
             ),
         ),
+        _ => return None,
     })
 }
 
 /// Of what lies on nothing that is known: a hardware RAID, a SAN.
 fn io_min(device: &Device) -> Option<Finding> {
-    let (io_min, io_opt) = (device.limits.io_min?, device.limits.io_opt?);
-    let physical = device.limits.physical_block?;
-    let is_stripe = io_min == io_opt && io_opt.0 != 0 && io_opt > physical;
-    let known = device.geometry.chunk.is_some() || !device.members.is_empty();
-    (is_stripe && !known && no_stripe(device).is_none()).then(|| {
+    let io_opt = device.limits.io_opt?;
+    let known = device.geometry.chunk.is_some();
+    (!known && own_io_opt(device) == Some(IoOpt::IoMin)).then(|| {
         Finding::new(
             &rules::IO_MIN_OPT,
             &device.name,
@@ -271,7 +230,7 @@ fn bogus(patient: &Patient<'_>, device: &Device) -> Option<(Bytes, String)> {
     // Deeper than any stack.
     for _ in 0..32 {
         let io_opt = at.limits.io_opt;
-        let wrong = no_stripe(at) == Some(NoStripe::Counter)
+        let wrong = own_io_opt(at) == Some(IoOpt::Odd)
             || at.md.is_some()
                 && at
                     .geometry
@@ -360,18 +319,4 @@ fn large_block(device: &Device) -> Option<Finding> {
                 device.name
             ))),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_most_that_a_counter_holds() {
-        let limit = |bytes: u64, logical: u64| is_counter_limit(Bytes(bytes), Some(Bytes(logical)));
-        assert!(limit(33_553_920, 512) && limit(65535 * 4096, 4096) && limit(32767 * 512, 512));
-        for stripe in [0, 512, 4096, 3 * 65536, 7 * 65536, 15 << 20, 16 << 20] {
-            assert!(!limit(stripe, 512) && !limit(stripe, 4096), "{stripe}");
-        }
-    }
 }

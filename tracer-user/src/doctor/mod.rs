@@ -20,7 +20,6 @@ mod workload;
 use std::{cmp::Reverse, collections::BTreeSet};
 
 pub use finding::{Cost, Finding, Remedy, Severity, Step, Sure};
-pub use hints::{NoStripe, no_stripe};
 pub use patient::Patient;
 pub use what_if::WhatIf;
 

@@ -71,8 +71,7 @@ impl<'a> Patient<'a> {
 
     /// Where a device is mounted; the last place, which hides the others.
     pub fn mount(&self, device: &Device) -> Option<&'a Mount> {
-        let mounts = self.stack.mounts.iter();
-        mounts.filter(|mount| mount.device == device.id).last()
+        self.stack.mounts_of(device.id).pop()
     }
 
     /// The devices that have this one below them.

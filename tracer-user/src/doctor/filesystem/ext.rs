@@ -3,13 +3,14 @@
 //! The kernel takes the mount option, else the superblock's stripe width
 //! (`ext4_get_stripe_size`, fs/ext4/super.c), and always shows what it took.
 
-use super::{Below, below, from_bridge, from_hint, option, point};
+use super::{Below, below, from_bridge, from_hint, point};
 use crate::{
     doctor::{
         Finding, Remedy, Severity, Sure,
         patient::{Patient, named, node},
         rules,
     },
+    stack::mounted::MountedAs,
     superblock::{Content, Ext, ExtKind},
     sysfs::{device::Device, mounts::Mount},
     units::Bytes,
@@ -37,7 +38,7 @@ impl Told<'_> {
 
     /// As it is mounted: 0 where it has none; `None` where it is not.
     fn mounted(&self) -> Option<u64> {
-        let blocks = option(self.mount?, "stripe").unwrap_or(0);
+        let blocks = MountedAs::of(self.mount?).stripe_blocks.unwrap_or(0);
         blocks.checked_mul(self.block)
     }
 

@@ -6,11 +6,12 @@ mod xfs;
 
 use super::{
     Finding, Remedy,
-    hints::no_stripe,
+    hints::own_io_opt,
     patient::{Patient, named, node, quoted},
     rules,
 };
 use crate::{
+    stack::hints::IoOpt,
     superblock::Content,
     sysfs::{
         device::{Device, Kind},
@@ -91,15 +92,12 @@ fn is_plain(patient: &Patient<'_>, device: &Device, left: usize) -> bool {
         Kind::Loop if !device.members.is_empty() => {
             device.members.iter().all(|id| deeper(patient.device(*id)))
         }
-        // A plausible hint may be that of a hardware RAID.
-        _ => device.limits.io_opt.is_none_or(|io_opt| io_opt.0 == 0) || no_stripe(device).is_some(),
+        // Any other hint may be that of a hardware RAID.
+        _ => matches!(
+            own_io_opt(device),
+            Some(IoOpt::None | IoOpt::Block | IoOpt::Odd | IoOpt::TransferLimit)
+        ),
     }
-}
-
-/// A number out of a mount's options.
-fn option(mount: &Mount, name: &str) -> Option<u64> {
-    let mut options = mount.options.split(',');
-    options.find_map(|option| option.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
 }
 
 fn has_option(mount: &Mount, name: &str) -> bool {

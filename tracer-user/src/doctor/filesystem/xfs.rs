@@ -5,13 +5,14 @@
 //! that mount (`xfs_validate_new_dalign`, `xfs_check_new_dalign`,
 //! fs/xfs/xfs_mount.c).
 
-use super::{Below, below, from_bridge, from_hint, has_option, option, point};
+use super::{Below, below, from_bridge, from_hint, has_option, point};
 use crate::{
     doctor::{
         Finding, Remedy, Severity, Sure,
         patient::{Patient, named, node},
         rules,
     },
+    stack::mounted::MountedAs,
     superblock::{Content, Xfs},
     sysfs::{device::Device, mounts::Mount},
     units::{Bytes, SECTOR_BYTES},
@@ -96,9 +97,10 @@ pub(super) fn finding(patient: &Patient<'_>, device: &Device) -> Option<Finding>
 /// As mounted, else as in the superblock.
 fn told(on_disk: Option<&Xfs>, mount: Option<&Mount>) -> Option<Told> {
     if let Some(mount) = mount {
+        let mounted = MountedAs::of(mount);
         return Some(Told {
-            unit: option(mount, "sunit")?.checked_mul(SECTOR_BYTES)?,
-            width: option(mount, "swidth")?.checked_mul(SECTOR_BYTES)?,
+            unit: mounted.stripe_unit?.0,
+            width: mounted.stripe_width?.0,
         });
     }
     let xfs = on_disk?;
