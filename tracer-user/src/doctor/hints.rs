@@ -11,7 +11,7 @@ use crate::{
     sysfs::{
         device::{AlignmentOffset, Device},
         notes::NoteKind,
-        start::Against,
+        start::{ASSUMED_PHYSICAL, Against},
     },
     units::{Bytes, SECTOR_BYTES},
 };
@@ -271,11 +271,11 @@ fn inconsistent(device: &Device) -> Option<Finding> {
     })
 }
 
+/// Told where it would matter: where something that lies right on 512 would lie
+/// wrong on 4096, or is written so.
 fn may_hide(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
-    let note = device
-        .notes
-        .iter()
-        .find(|note| note.kind == NoteKind::MayHide4096)?;
+    let mut notes = device.notes.iter();
+    let note = notes.find(|note| note.kind == NoteKind::MayHide4096)?;
     let mut finding =
         Finding::new(&rules::MAY_HIDE, &device.name, note.text.clone()).sure(Sure::Possible);
     let partitions = patient.stack.topology.partitions_of(device.id);
@@ -296,11 +296,29 @@ fn may_hide(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
                 .expected("if it is so, 2 read-modify-writes of the drive for each aligned write");
         }
     }
+    let small = small_writes(patient, device);
+    if finding.evidence.len() == 1 && small == 0 {
+        return None;
+    }
+    if small != 0 {
+        finding = finding.and(format!("{small} writes were no multiples of 4096 bytes"));
+    }
     Some(finding.remedy(Remedy::repair(format!(
         "look into the drive's data sheet; if it is 4096 inside, `iotrace doctor --geometry \
          {}=physical:4k` tells what follows",
         device.name
     ))))
+}
+
+/// Writes whose start or length is no multiple of 4096.
+fn small_writes(patient: &Patient<'_>, device: &Device) -> u64 {
+    let figures = patient.figures(device);
+    let histograms = figures.and_then(|figures| figures.histograms.as_ref());
+    let grains = histograms.map_or(&[][..], |histograms| histograms.grain_bytes.as_slice());
+    let small = grains
+        .iter()
+        .filter(|bin| bin.le.is_some_and(|le| le < ASSUMED_PHYSICAL.0));
+    small.map(|bin| bin.writes).sum()
 }
 
 fn large_block(device: &Device) -> Option<Finding> {

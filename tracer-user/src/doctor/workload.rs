@@ -3,6 +3,7 @@
 
 use super::{
     Finding, Remedy, Severity,
+    array::bitmap,
     patient::{Patient, node},
     rules,
 };
@@ -108,9 +109,7 @@ fn sub_block(
     told: &[Finding],
 ) -> Option<Finding> {
     // md's own books are told apart.
-    let books = figures
-        .origin
-        .map_or(0, |origin| origin.write_misaligned.metadata);
+    let books = bitmap::books(patient, device).map_or(0, |(books, _)| books);
     let small = figures.write.physical.sub_block.saturating_sub(books);
     let seen = |device: &&Device| {
         patient

@@ -69,7 +69,12 @@ fn finding(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
     Some(
         finding
             .maybe(room.moved(better.into_iter().chain(least)))
-            .maybe(room.anew(better.or(least)?)),
+            .maybe(
+                better
+                    .into_iter()
+                    .chain(least)
+                    .find_map(|start| room.anew(start)),
+            ),
     )
 }
 

@@ -7,7 +7,7 @@ pub mod json;
 
 use std::io::{self, Write};
 
-use super::format::{percent, size, wrap};
+use super::format::{size, wrap};
 use crate::doctor::{Cost, Diagnosis, Finding, Remedy, Severity, WhatIf, what_if::Modelled};
 
 /// Of a line of text; commands are not cut.
@@ -98,9 +98,9 @@ fn modelled(what_if: &WhatIf, out: &mut impl Write) -> io::Result<()> {
     let mut row = |what: &str, cost: &Modelled| {
         writeln!(
             out,
-            "     {what:<44} {:>12} pre-read  {:>5}%",
+            "     {what:<44} {:>12} pre-read  {:>5.1}%",
             size(cost.preread_bytes),
-            percent(Some(cost.preread_ratio))
+            cost.preread_ratio * 100.0
         )
     };
     row("as it is", &what_if.as_it_is)?;

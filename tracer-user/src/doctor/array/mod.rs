@@ -1,8 +1,10 @@
 //! Arrays: what runs on them, their bitmap, their stripe cache, and their chunk
 //! against the writes that were seen.
 
+pub(super) mod bitmap;
+
 use super::{
-    Finding, Remedy, Severity, Sure, WhatIf,
+    Finding, Remedy, Sure, WhatIf,
     patient::{Patient, named, node},
     rules,
 };
@@ -12,10 +14,6 @@ use crate::{
     units::Bytes,
 };
 
-/// mdadm's own least for an internal bitmap.
-const USUAL_BITMAP_CHUNK: u64 = 64 << 20;
-/// Less than this was chosen, or is from long ago.
-const FINE_BITMAP_CHUNK: u64 = 32 << 20;
 /// Requests of less are no workload.
 const FEW: u64 = 16;
 
@@ -24,18 +22,18 @@ pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
     for device in patient.devices() {
         if let Some(md) = &device.md {
             found.extend(sync(device, md));
-            found.extend(bitmap(patient, device, md));
-            found.extend(bitmap_units(patient, device, md));
+            found.extend(bitmap::too_fine(patient, device, md));
+            found.extend(bitmap::io_opt_units(patient, device, md));
             let figures = patient.figures(device);
             if let Some((figures, raid)) = figures.and_then(|all| Some((all, all.raid.as_ref()?))) {
-                found.extend(bitmap_writes(device, md, figures, raid));
+                found.extend(bitmap::too_many(device, md, figures, raid));
                 found.extend(cache(device, raid));
                 found.extend(prereads(device, md, figures, raid));
                 found.extend(chunk_large(device, md, figures, raid));
             }
             found.extend(figures.and_then(|figures| chunk_small(patient, device, md, figures)));
         }
-        found.extend(books(patient, device));
+        found.extend(bitmap::short_books(patient, device));
     }
     found
 }
@@ -56,169 +54,6 @@ fn sync(device: &Device, md: &MdArray) -> Option<Finding> {
         Finding::new(&rules::SYNC, &device.name, text)
             .expected("until it has ended, a share of what the members can do; look again then"),
     )
-}
-
-fn bitmap(patient: &Patient<'_>, device: &Device, md: &MdArray) -> Option<Finding> {
-    let chunk = md.bitmap?.chunk;
-    if chunk.0 >= FINE_BITMAP_CHUNK {
-        return None;
-    }
-    let raid = patient
-        .figures(device)
-        .and_then(|figures| figures.raid.as_ref());
-    let measured = raid.filter(|raid| raid.metadata_writes != 0).map(|raid| {
-        format!(
-            "{} writes of md's books ({}) meanwhile",
-            raid.metadata_writes,
-            Bytes(raid.metadata_write_bytes).words()
-        )
-    });
-    Some(
-        Finding::new(
-            &rules::BITMAP_FINE,
-            &device.name,
-            format!(
-                "a bit of its bitmap stands for {}; mdadm takes {} at least",
-                chunk.words(),
-                Bytes(USUAL_BITMAP_CHUNK).words()
-            ),
-        )
-        .number("bitmap_chunk_bytes", chunk.0)
-        .expected(
-            "the first write to each such piece waits for a write of the bitmap to every member: \
-             scattered small writes may become several times slower",
-        )
-        .measured(measured)
-        .remedy(coarser(device, USUAL_BITMAP_CHUNK)),
-    )
-}
-
-/// A bitmap of another chunk, in place.
-fn coarser(device: &Device, chunk: u64) -> Remedy {
-    Remedy::repair(format!(
-        "a bitmap whose bits stand for {}; the array stays in use",
-        Bytes(chunk).words()
-    ))
-    .run(format!("mdadm --grow {} --bitmap=none", node(device)))
-    .warn("a crash before the next command means a whole resync")
-    .run(format!(
-        "mdadm --grow {} --bitmap=internal --bitmap-chunk={}M",
-        node(device),
-        chunk >> 20
-    ))
-}
-
-fn bitmap_writes(
-    device: &Device,
-    md: &MdArray,
-    figures: &DeviceFigures,
-    raid: &RaidFigures,
-) -> Option<Finding> {
-    let asked = figures.write.requests;
-    // A fine bitmap is told already, with these figures.
-    let chunk = md.bitmap?.chunk.0;
-    if asked == 0 || raid.metadata_writes <= asked || chunk < FINE_BITMAP_CHUNK {
-        return None;
-    }
-    let larger = (chunk.max(USUAL_BITMAP_CHUNK)).saturating_mul(4) >> 20 << 20;
-    Some(
-        Finding::new(
-            &rules::BITMAP_WRITES,
-            &device.name,
-            format!(
-                "{} writes of md's books for {asked} writes to it: superblock and bitmap, on every \
-                 member",
-                raid.metadata_writes
-            ),
-        )
-        .number("metadata_writes", raid.metadata_writes)
-        .number("array_writes", asked)
-        .measured(Some(format!(
-            "{} of md's books for {} written",
-            Bytes(raid.metadata_write_bytes).words(),
-            Bytes(raid.user_write_bytes).words()
-        )))
-        .remedy(coarser(device, larger)),
-    )
-}
-
-/// `__write_sb_page`, drivers/md/md-bitmap.c.
-fn bitmap_units(patient: &Patient<'_>, device: &Device, md: &MdArray) -> Option<Finding> {
-    md.bitmap?;
-    let members = md
-        .components
-        .iter()
-        .filter_map(|part| patient.device(part.device?));
-    let unit = members.filter_map(|member| member.limits.io_opt).max()?;
-    let pages = unit.0 / 4096;
-    if pages < 2 {
-        return None;
-    }
-    let raid = patient
-        .figures(device)
-        .and_then(|figures| figures.raid.as_ref());
-    let mean = raid.and_then(|raid| {
-        let bitmap = raid.components.write_metadata_bytes.bitmap;
-        bitmap
-            .checked_div(raid.metadata_writes)
-            .filter(|mean| *mean > 8192)
-    });
-    let severity = if mean.is_some() {
-        Severity::Warning
-    } else {
-        Severity::Info
-    };
-    Some(
-        Finding::new(
-            &rules::BITMAP_IO_OPT,
-            &device.name,
-            format!(
-                "it has a bitmap, and its members report an optimal_io_size of {}: newer kernels \
-                 write the bitmap in such units, {pages} times a page",
-                unit.words()
-            ),
-        )
-        .severity(severity)
-        .number("io_opt_bytes", unit.0)
-        .number("times_a_page", pages)
-        .sure(Sure::Possible)
-        .expected(format!("{} to each member for a bit", unit.words()))
-        .measured(mean.map(|mean| format!("bitmap writes of {} on average", Bytes(mean).words())))
-        .remedy(coarser(
-            device,
-            md.bitmap
-                .map_or(USUAL_BITMAP_CHUNK, |bitmap| {
-                    bitmap.chunk.0.max(USUAL_BITMAP_CHUNK)
-                })
-                .saturating_mul(4),
-        )),
-    )
-}
-
-/// Of a member: superblock and bitmap are written in logical blocks.
-fn books(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
-    let origin = patient.figures(device)?.origin?;
-    let small = origin.write_misaligned.metadata;
-    let physical = device.geometry.physical_block?;
-    (small != 0).then(|| {
-        Finding::new(
-            &rules::BOOKS,
-            &device.name,
-            format!(
-                "{small} writes of md's superblock and bitmap were shorter than its physical block \
-                 ({}): md writes them in logical blocks of {}",
-                physical.words(),
-                device.geometry.logical_block.map_or(512, |block| block.0),
-            ),
-        )
-        .number("metadata_sub_block_writes", small)
-        .measured(Some(format!(
-            "up to {small} read-modify-writes of the drive"
-        )))
-        .remedy(Remedy::repair(
-            "no command changes that; a larger bitmap chunk makes them fewer",
-        ))
-    })
 }
 
 fn cache(device: &Device, raid: &RaidFigures) -> Option<Finding> {
