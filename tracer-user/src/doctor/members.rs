@@ -127,12 +127,12 @@ fn exposed(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
         .number("exposed_partitions", shown.len() as u64)
         .expected("a write to one of them goes past the array: its copies or parity are wrong then")
         .remedy(remedy)
-        .remedy(
+        .maybe(create(patient, device).map(|create| {
             Remedy::anew("the array with metadata 1.2, which lies at the beginning")
                 .run(format!("mdadm --stop {}", node(device)))
-                .run(create(patient, device).unwrap_or_default())
-                .warn("what lies on the array is lost"),
-        )
+                .run(create)
+                .warn("what lies on the array is lost")
+        }))
     })
 }
 

@@ -43,7 +43,7 @@ pub struct WhatIf {
     /// With everything moved so that most writes begin at a stripe. null: they do.
     pub phase: Option<OtherPhase>,
     /// With a stripe cache that keeps a row until all writes that follow one
-    /// another have filled it: the least there can be. null: none follow.
+    /// another have filled it: the least there can be. null: that would not help.
     pub larger_cache: Option<Modelled>,
     /// What the model takes for granted here.
     pub caveats: Vec<&'static str>,
@@ -125,7 +125,9 @@ impl WhatIf {
             phase: work.phase(md, chunk, stripe),
             larger_cache: work
                 .merged(figures)
-                .and_then(|merged| Some(merged.cost(md, chunk, stripe, 0)?.modelled(work.written))),
+                .and_then(|merged| merged.cost(md, chunk, stripe, 0))
+                .filter(|cost| cost.preread < as_it_is.preread)
+                .map(|cost| cost.modelled(work.written)),
             caveats,
         })
     }
