@@ -233,7 +233,12 @@ pub(crate) fn disk(name: &str, minor: u32) -> String {
 
 /// A partition of a disk.
 pub(crate) fn partition(disk: &str, number: u32, dev: &str, start: u64, size: u64) -> String {
-    let name = format!("{disk}/{disk}{number}");
+    let between = if disk.ends_with(|last: char| last.is_ascii_digit()) {
+        "p"
+    } else {
+        ""
+    };
+    let name = format!("{disk}/{disk}{between}{number}");
     format!(
         "{name}/partition = {number}
          {name}/dev = {dev}
