@@ -70,12 +70,11 @@ fn of_io_opt(device: &Device) -> Option<Finding> {
                     "nothing by itself; partitions, file systems and read-ahead that were made \
                      by it are told apart",
                 )
-                .remedy(Remedy::repair(format!(
-                    "none is needed: iotrace ignores it. Give tools the right numbers \
-                     (`sfdisk` with a start of 2048, `mkfs.xfs -d noalign`, `mke2fs -E \
-                     stride=0`) when something is made on {}",
-                    node(device)
-                )))
+                .remedy(Remedy::repair(
+                    "none is needed: iotrace ignores it. What is made here does not: start \
+                     partitions at sector 2048, make XFS with `-d noalign`, and ext4's stripe \
+                     nothing afterwards (`tune2fs -E stride=0,stripe_width=0`)",
+                ))
         }
         IoOpt::TransferLimit => say(
             &rules::IO_OPT_LIMIT,

@@ -144,3 +144,50 @@ pub fn reference() -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use super::*;
+
+    #[test]
+    fn ids_are_plain_and_each_once() {
+        let ids: BTreeSet<&str> = ALL.iter().map(|rule| rule.id).collect();
+        assert_eq!(ids.len(), ALL.len());
+        for id in ids {
+            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            assert!(id.chars().all(plain), "{id}");
+            assert_eq!(by_id(id).map(|rule| rule.id), Some(id));
+        }
+    }
+
+    /// The page has the table as it is here, and a section for each rule in
+    /// its order, none for others, each with all that a reader needs.
+    #[test]
+    fn the_docs_have_every_rule() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(PAGE);
+        let page = fs::read_to_string(path).unwrap();
+        assert!(
+            page.contains(&reference()),
+            "the table should be:\n{}",
+            reference()
+        );
+        let sections: Vec<&str> = page
+            .lines()
+            .filter_map(|line| line.strip_prefix("## "))
+            .filter(|title| !title.contains(' '))
+            .collect();
+        let ids: Vec<&str> = ALL.iter().map(|rule| rule.id).collect();
+        assert_eq!(sections, ids);
+        for section in page
+            .split("\n## ")
+            .skip(1)
+            .filter(|one| by_id(one.lines().next().unwrap()).is_some())
+        {
+            for part in ["**Seen**", "**Costs**", "**Remedy**", "**Ignore it**"] {
+                assert!(section.contains(part), "{part}: {section}");
+            }
+        }
+    }
+}

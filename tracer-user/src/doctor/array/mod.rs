@@ -16,6 +16,8 @@ use crate::{
 
 /// Requests of less are no workload.
 const FEW: u64 = 16;
+/// Longer ones read or write in order, as a rule.
+const LONG_REQUEST: u64 = 1 << 20;
 
 pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -239,16 +241,15 @@ fn chunk_small(
     let chunk = md.chunk?;
     let requests = figures.read.requests + figures.write.requests;
     let mean = (figures.read.bytes + figures.write.bytes).checked_div(requests)?;
-    let share = figures.rates.chunk_crossing_share?;
-    let rotational = device
+    let turning = device
         .members
         .iter()
         .filter_map(|id| patient.device(*id))
         .any(|member| member.limits.rotational == Some(true));
     let striped = matches!(md.level.as_str(), "raid0" | "raid10");
+    let pieces = mean.checked_div(chunk.0)?;
     // Long sequential requests are to keep all members busy.
-    let short = mean < 1 << 20 && mean > chunk.0;
-    if requests < FEW || share < 0.5 || !rotational || !striped || !short {
+    if requests < FEW || !turning || !striped || pieces < 2 || mean >= LONG_REQUEST {
         return None;
     }
     let better = mean.next_power_of_two().saturating_mul(4);
@@ -257,21 +258,19 @@ fn chunk_small(
             &rules::CHUNK_SMALL,
             &device.name,
             format!(
-                "requests are {} long on average and chunks {}: {}% of them keep several members \
-                 of {} busy that seek",
+                "{requests} requests were {} long on average and chunks are {}: each keeps {} \
+                 members of {} busy, and each of them seeks",
                 Bytes(mean).words(),
                 chunk.words(),
-                (share * 100.0).round(),
+                pieces.min(md.raid_disks.map_or(pieces, u64::from)),
                 named(device)
             ),
         )
         .number("chunk_bytes", chunk.0)
+        .number("mean_request_bytes", mean)
         .number("better_chunk_bytes", better)
         .sure(Sure::Possible)
-        .measured(Some(format!(
-            "{}% of {requests} requests",
-            (share * 100.0).round()
-        )))
+        .measured(Some(format!("{pieces} pieces to a request")))
         .remedy(Remedy::repair(format!(
             "for scattered requests of this length chunks of {} or more; mdadm reshapes raid10, \
              and raid0 through raid4",
