@@ -10,6 +10,8 @@ pub mod look;
 pub mod mounted;
 pub mod phase;
 pub mod place;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod tree;
 
 use std::collections::BTreeMap;

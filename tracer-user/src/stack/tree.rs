@@ -32,7 +32,7 @@ pub struct Node {
     pub device: DevId,
     /// It was shown before, with what is below.
     pub again: bool,
-    pub below: Vec<Node>,
+    pub below: Vec<Self>,
 }
 
 impl Tree {

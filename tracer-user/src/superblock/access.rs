@@ -2,14 +2,16 @@
 //!
 //! Must not write, and must not know a format.
 //!
-//! XFS, md and device-mapper's users write their superblocks with bios of their
-//! own (`xfs_buf_submit`, fs/xfs/xfs_buf.c; `md_super_write`, drivers/md/md.c),
-//! not through the block device's page cache: a buffered read may give what
-//! udev read before `mount -o sunit=` or a reshape. So pieces are read with
-//! `O_DIRECT`. ext4 is the other way round: its superblock is a buffer of that
-//! page cache (`sb_bread`, fs/ext4/super.c), which may be newer than the disk
-//! until its journal is checkpointed; it is read a second time through the
-//! cache. A read-only open that is closed again sends no uevent.
+//! XFS, md and LVM write their superblocks with bios of their own
+//! (`xfs_buf_submit`, fs/xfs/xfs_buf.c; `md_super_write`, drivers/md/md.c), not
+//! through the block device's page cache. A buffered read gives what somebody
+//! read before, for as long as the device is in use (seen with a member of an
+//! array: 0 events where the disk has 20). So pieces are read with `O_DIRECT`,
+//! before which the kernel writes back what is dirty there and no more.
+//! ext4 is the other way round: its superblock is a buffer of that page cache
+//! (`sb_bread`, fs/ext4/super.c), newer than the disk while it is mounted; it is
+//! read a second time through the cache. A read-only open sends no uevent when
+//! it is closed.
 
 use std::{
     fs::{File, OpenOptions},
@@ -19,7 +21,7 @@ use std::{
 };
 
 use crate::{
-    privileges::{self, Need},
+    privileges,
     units::{Bytes, SECTOR_BYTES},
 };
 
@@ -106,7 +108,8 @@ impl BlockFile {
             path: path.to_owned(),
             source,
         };
-        let _raised = privileges::raise(Need::NamedFiles);
+        // Who may not read the device is not let read it through this program.
+        let _raised = privileges::raise_for_named_files();
         let mut cached = open(path, 0).map_err(failed)?;
         let kind = cached.metadata().map_err(failed)?.file_type();
         if !kind.is_block_device() && !kind.is_file() {

@@ -39,9 +39,10 @@ impl Format {
     where
         T: FromBytes + KnownLayout + Immutable + Unaligned,
     {
-        T::ref_from_prefix(bytes)
+        let layout = T::ref_from_prefix(bytes).ok();
+        layout
             .map(|(layout, _)| layout)
-            .map_err(|_| self.fault("length", Some(bytes.len() as u64), Why::Truncated))
+            .ok_or_else(|| self.fault("length", Some(bytes.len() as u64), Why::Truncated))
     }
 
     /// That `field` cannot be.

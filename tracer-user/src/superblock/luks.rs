@@ -209,10 +209,10 @@ fn parse_json(bytes: &[u8]) -> Result<(Vec<LuksSegment>, Option<Bytes>), Fault> 
 
 /// JSON has no integers of 64 bits, so they are written as text.
 fn number(field: &'static str, text: &str) -> Result<Bytes, Fault> {
-    let number = text.parse();
+    let number = text.parse().ok();
     number
         .map(Bytes)
-        .map_err(|_| FORMAT.fault(field, None, Why::Malformed))
+        .ok_or_else(|| FORMAT.fault(field, None, Why::Malformed))
 }
 
 fn segment((id, json): (&u32, &JsonSegment)) -> Result<LuksSegment, Fault> {

@@ -85,7 +85,7 @@ static LVM_CRC: Algorithm<u32> = Algorithm {
     xorout: 0,
     ..CRC_32_ISO_HDLC
 };
-const CRC: Crc<u32> = Crc::<u32>::new(&LVM_CRC);
+pub(super) const CRC: Crc<u32> = Crc::<u32>::new(&LVM_CRC);
 
 /// `struct label_header`.
 #[derive(FromBytes, KnownLayout, Immutable, Unaligned)]
@@ -197,7 +197,8 @@ fn areas(bytes: &mut &[u8]) -> Result<Vec<LvmArea>, Fault> {
     let mut areas = Vec::new();
     loop {
         let (area, rest) = DiskArea::ref_from_prefix(bytes)
-            .map_err(|_| FORMAT.fault("list of areas", None, Why::Truncated))?;
+            .ok()
+            .ok_or_else(|| FORMAT.fault("list of areas", None, Why::Truncated))?;
         *bytes = rest;
         let (start, size) = (area.offset.get(), area.size.get());
         if start == 0 {
@@ -223,7 +224,7 @@ fn group(
     piece: &impl Fn(u64, usize) -> Option<Vec<u8>>,
 ) -> Result<Option<LvmGroup>, &'static str> {
     let header = piece(area.start.0, SECTOR).ok_or("a metadata area")?;
-    let disk: &DiskMetadata = FORMAT.layout(&header).map_err(|_| "a metadata area")?;
+    let disk: &DiskMetadata = FORMAT.layout(&header).ok().ok_or("a metadata area")?;
     if disk.magic != AREA_MAGIC || CRC.checksum(&header[4..]) != disk.checksum.get() {
         return Err("the head of a metadata area");
     }

@@ -23,6 +23,8 @@ mod md;
 mod partitions;
 mod scan;
 mod swap;
+#[cfg(test)]
+mod tests;
 mod xfs;
 
 use serde::{Deserialize, Serialize};
@@ -39,6 +41,8 @@ pub use partitions::{Partition, PartitionKind, PartitionTable, TableKind};
 pub use scan::{read, read_from};
 pub use swap::{Suspended, Swap};
 pub use xfs::{Xfs, XfsFeatures, XfsLog, XfsLogPlace, XfsRealtime};
+
+use crate::units::Bytes;
 
 /// One thing that lies on a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +73,27 @@ impl Content {
             Self::Ext(_) => Format::Ext,
             Self::Btrfs(_) => Format::Btrfs,
             Self::Swap(_) => Format::Swap,
+        }
+    }
+
+    /// Where what another device shows of it begins: an array's data on its
+    /// member, the first extent, LUKS's first segment, bcache's data. `None`:
+    /// no device is made of it, or not from one place (a table, a cache).
+    #[must_use]
+    pub fn data_offset(&self) -> Option<Bytes> {
+        match self {
+            Self::MdMember(member) => Some(member.data_offset.bytes()),
+            Self::LvmPv(volume) => volume.pe_start(),
+            Self::Luks(Luks::V1(header)) => Some(header.payload_offset.bytes()),
+            Self::Luks(Luks::V2(header)) => {
+                let mut used = header.segments.iter().filter(|one| !one.is_backup);
+                used.next().map(|segment| segment.offset)
+            }
+            Self::Bcache(Bcache {
+                role: BcacheRole::Backing { data_offset },
+                ..
+            }) => Some(data_offset.bytes()),
+            _ => None,
         }
     }
 }

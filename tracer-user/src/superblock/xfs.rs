@@ -16,6 +16,12 @@ use super::{
 use crate::units::Bytes;
 
 /// What an XFS superblock says of its geometry.
+///
+/// Other `sunit` and `swidth` given at a mount are in effect at once, but reach
+/// the superblock only when its log is written out (a freeze, the unmount), and
+/// only where the root inode may stay in its place (`xfs_check_new_dalign`,
+/// fs/xfs/xfs_mount.c); else they hold for that mount. What is mounted is to be
+/// asked of its options.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Xfs {
     /// 4 or 5.
@@ -90,8 +96,9 @@ pub struct XfsFeatures {
 
 const MAGIC: &[u8] = b"XFSB";
 const FORMAT: Format = Format::Xfs;
-/// `XFS_SB_VERSION_NUMBITS`, `_LOGV2BIT` and `_SECTORBIT`.
+/// `XFS_SB_VERSION_NUMBITS`, `_DALIGNBIT`, `_LOGV2BIT` and `_SECTORBIT`.
 const VERSION_MASK: u16 = 0xf;
+const VERSION_STRIPE: u16 = 0x100;
 const VERSION_LOG_V2: u16 = 0x400;
 const VERSION_SECTOR: u16 = 0x800;
 /// `XFS_MIN_AG_BLOCKS`.
@@ -144,6 +151,14 @@ const CRC_AT: usize = 224;
 const _: () = assert!(size_of::<Disk>() == CRC_AT + 4);
 
 impl Xfs {
+    /// A mount may give another stripe. Without the feature, which mkfs sets
+    /// where it knows one, the mount is refused (`xfs_update_alignment`,
+    /// fs/xfs/xfs_mount.c).
+    #[must_use]
+    pub const fn takes_stripe(&self) -> bool {
+        self.features.version & VERSION_STRIPE != 0
+    }
+
     /// `head` begins with the device. `None`: no XFS.
     pub(super) fn parse(head: &[u8], remarks: &mut Vec<Remark>) -> Option<Result<Self, Fault>> {
         head.starts_with(MAGIC).then(|| parse(head, remarks))

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     dm::{Segment, Target},
     report::testing::{by_name, device, partition, topology},
-    sysfs::device::{Kind, MdArray, MdComponent},
+    sysfs::device::{MdArray, MdComponent},
     units::Sectors,
 };
 

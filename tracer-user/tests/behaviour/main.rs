@@ -39,3 +39,4 @@ mod prometheus;
 mod raid10;
 mod refused;
 mod serve;
+mod stack;

@@ -16,7 +16,7 @@ use super::file_name;
 use crate::{debian::Package, process};
 
 /// Programs in the guest's /bin, beside busybox's own, and who brings them.
-const PROGRAMS: [(&str, &str); 31] = [
+const PROGRAMS: [(&str, &str); 34] = [
     ("bash", "bash"),
     ("blktrace", "blkparse"),
     ("blktrace", "blktrace"),
@@ -28,6 +28,7 @@ const PROGRAMS: [(&str, &str); 31] = [
     ("cryptsetup-bin", "cryptsetup"),
     ("dash", "dash"),
     ("dmsetup", "dmsetup"),
+    ("e2fsprogs", "dumpe2fs"),
     ("e2fsprogs", "mkfs.ext4"),
     ("fdisk", "sfdisk"),
     ("findutils", "xargs"),
@@ -40,6 +41,7 @@ const PROGRAMS: [(&str, &str); 31] = [
     ("kmod", "modinfo"),
     ("kmod", "modprobe"),
     ("kmod", "rmmod"),
+    ("lvm2", "lvm"),
     ("mdadm", "mdadm"),
     ("prometheus", "prometheus"),
     ("util-linux", "blkdiscard"),
@@ -51,6 +53,7 @@ const PROGRAMS: [(&str, &str); 31] = [
     ("util-linux", "taskset"),
     ("util-linux", "wipefs"),
     ("xfsprogs", "mkfs.xfs"),
+    ("xfsprogs", "xfs_db"),
     ("xfsprogs", "xfs_io"),
 ];
 

@@ -60,7 +60,7 @@ impl Redactor {
         if self.keep {
             return text.to_owned();
         }
-        let text = self.text(text);
+        let text = self.text(text.trim());
         let words = text.split('-').map(|word| {
             let long =
                 word.len() >= IDENTIFIER_CHARS && word.chars().all(|c| c.is_ascii_alphanumeric());

@@ -12,7 +12,6 @@ use std::{
 
 use flate2::read::MultiGzDecoder;
 use tar::{Archive, EntryType};
-use tempfile::TempDir;
 
 use super::{Folder, FolderError, TOP};
 

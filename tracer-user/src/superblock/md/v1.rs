@@ -75,8 +75,16 @@ pub(in crate::superblock) fn parse(
     remarks: &mut Vec<Remark>,
 ) -> Option<Result<MdMember, Fault>> {
     let head = bytes.get(..8)?;
-    let is_ours = head[..4] == MAGIC.to_le_bytes() && head[4..] == 1_u32.to_le_bytes();
-    is_ours.then(|| member(bytes, version, place, remarks))
+    let is_one = head[..4] == MAGIC.to_le_bytes() && head[4..] == 1_u32.to_le_bytes();
+    // A disk ends where its last partition may end: that one's member, then.
+    let is_another =
+        version == MdVersion::V1_0 && told_place(bytes).is_some_and(|told| told != place);
+    (is_one && !is_another).then(|| member(bytes, version, place, remarks))
+}
+
+fn told_place(bytes: &[u8]) -> Option<Sectors> {
+    let (disk, _) = Disk::ref_from_prefix(bytes).ok()?;
+    Some(Sectors(disk.super_offset.get()))
 }
 
 fn member(
