@@ -15,6 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+#[expect(dead_code, reason = "shared with tests that do more with it")]
 #[path = "support/agent.rs"]
 mod agent;
 #[path = "support/machine.rs"]

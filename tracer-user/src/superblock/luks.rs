@@ -7,6 +7,7 @@
 
 use std::{collections::BTreeMap, str::FromStr};
 
+use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use uuid::Uuid;
 use zerocopy::{
@@ -14,7 +15,7 @@ use zerocopy::{
     byteorder::{BE, U16, U32, U64},
 };
 
-use super::fault::{Fault, Format, Why};
+use super::fault::{Fault, Format, Remark, Why};
 use crate::units::{Bytes, Sectors};
 
 /// What a LUKS header says of where data lie.
@@ -97,11 +98,20 @@ struct Disk2 {
     _version: DiskVersion,
     hdr_size: U64<BE>,
     _seqid: U64<BE>,
-    _label_csum_salt: [u8; 144],
+    _label: [u8; 48],
+    csum_alg: [u8; 32],
+    _salt: [u8; 64],
     uuid: [u8; 40],
     _subsystem: [u8; 48],
     hdr_offset: U64<BE>,
+    _padding: [u8; 184],
+    csum: [u8; CSUM_BYTES],
 }
+
+/// The longest of any algorithm.
+const CSUM_BYTES: usize = 64;
+const CSUM_AT: usize = std::mem::offset_of!(Disk2, csum);
+const _: () = assert!(CSUM_AT == 448);
 
 /// What is kept of JSON: serde passes over all that is not named here.
 #[derive(Deserialize)]
@@ -133,12 +143,13 @@ impl Luks {
     pub(super) fn parse(
         head: &[u8],
         json: impl FnOnce(usize) -> Option<Vec<u8>>,
+        remarks: &mut Vec<Remark>,
     ) -> Option<Result<Self, Fault>> {
         head.starts_with(MAGIC).then(|| {
             let version = FORMAT.layout::<DiskVersion>(head)?.version.get();
             match version {
                 1 => parse_1(head).map(Self::V1),
-                2 => parse_2(head, json).map(Self::V2),
+                2 => parse_2(head, json, remarks).map(Self::V2),
                 _ => Err(FORMAT.fault("version", Some(version.into()), Why::Unknown)),
             }
         })
@@ -153,7 +164,11 @@ fn parse_1(head: &[u8]) -> Result<Luks1, Fault> {
     })
 }
 
-fn parse_2(head: &[u8], json: impl FnOnce(usize) -> Option<Vec<u8>>) -> Result<Luks2, Fault> {
+fn parse_2(
+    head: &[u8],
+    json: impl FnOnce(usize) -> Option<Vec<u8>>,
+    remarks: &mut Vec<Remark>,
+) -> Result<Luks2, Fault> {
     let disk: &Disk2 = FORMAT.layout(head)?;
     FORMAT.within("its own place", disk.hdr_offset.get(), 0..=0)?;
     let size = disk.hdr_size.get();
@@ -167,6 +182,9 @@ fn parse_2(head: &[u8], json: impl FnOnce(usize) -> Option<Vec<u8>>) -> Result<L
             &longer[..]
         }
     };
+    if sum_matches(header, disk) == Some(false) {
+        remarks.push(Remark::Checksum { format: FORMAT });
+    }
     let parsed = parse_json(header.get(HEAD_BYTES..).unwrap_or_default());
     longer.fill(0);
     let (segments, keyslots_size) = parsed?;
@@ -176,6 +194,19 @@ fn parse_2(head: &[u8], json: impl FnOnce(usize) -> Option<Vec<u8>>) -> Result<L
         keyslots_size,
         segments,
     })
+}
+
+/// Over head and JSON, the checksum itself taken for zeroes. `None`: another
+/// algorithm.
+fn sum_matches(header: &[u8], disk: &Disk2) -> Option<bool> {
+    if text(&disk.csum_alg)? != "sha256" {
+        return None;
+    }
+    let mut sum = Context::new(&SHA256);
+    sum.update(header.get(..CSUM_AT)?);
+    sum.update(&[0; CSUM_BYTES]);
+    sum.update(header.get(CSUM_AT + CSUM_BYTES..)?);
+    Some(disk.csum.starts_with(sum.finish().as_ref()))
 }
 
 /// Text that ends with a zero.

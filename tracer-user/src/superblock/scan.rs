@@ -120,7 +120,7 @@ impl<D: ReadAt + ?Sized> Scan<'_, D> {
         let (pieces, remarks) = (&self.pieces, &mut self.contents.remarks);
         let piece = |at, len| pieces.piece(at, len);
         let volume = LvmPv::parse(&pieces.head, piece, remarks);
-        let luks = Luks::parse(&pieces.head, |len| pieces.piece(0, len));
+        let luks = Luks::parse(&pieces.head, |len| pieces.piece(0, len), remarks);
         let cache = part(&pieces.head, BCACHE_AT, BCACHE_BYTES);
         let cache = Bcache::parse(cache, remarks);
         self.keep(volume.map(|volume| volume.map(Content::LvmPv)));

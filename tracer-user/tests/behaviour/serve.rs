@@ -185,6 +185,15 @@ fn a_loop_device_scraped_and_attached_again() {
     assert_eq!((status.code(), said.as_str()), (Some(0), ""));
 }
 
+/// How often the array is assembled again: `IOTRACE_ASSEMBLIES=400` takes some
+/// twenty minutes.
+fn assemblies() -> usize {
+    match std::env::var("IOTRACE_ASSEMBLIES") {
+        Ok(text) => text.parse().expect("IOTRACE_ASSEMBLIES: a number"),
+        Err(_) => 2,
+    }
+}
+
 /// md's own books start anew with each assembly: the counters are the sum.
 #[test]
 #[ignore = "needs md: run in a guest"]
@@ -203,23 +212,48 @@ fn an_array_stopped_and_assembled_again() {
         args.extend(["--dev", member.name()]);
     }
     let agent = agent(&args);
-    let mut of_array = Vec::new();
+    let books = || settle(std::slice::from_ref(&device))[0];
+    let mut of_array = Stat::default();
+    let mut resident = Vec::new();
     scraped_by_two(&agent, || {
         Fio::mixed(&device, 101).run(&lab);
-        of_array.push(settle(std::slice::from_ref(&device))[0] - before[0]);
-        array.assemble_again();
-        // Its books begin at 0, and udev may have read it meanwhile.
-        Fio::mixed(&device, 53).run(&lab);
+        of_array = books() - before[0];
+        for again in 0..assemblies() {
+            array.assemble_again();
+            // Its books begin at 0, and udev may have read it meanwhile.
+            Fio::mixed(&device, 53).run(&lab);
+            of_array = of_array + books();
+            resident.push(agent.resident_kib());
+            if again % 50 == 49 {
+                eprintln!("{} assemblies, {resident:?} KiB", again + 1);
+            }
+        }
     });
-    let now = settle(&[vec![device], members.clone()].concat());
-    of_array.push(now[0]);
+    let now = settle(&members);
     let metrics = agent.metrics();
+    flat(&resident);
     if skipped_runs(&metrics) {
         return;
     }
-    array_books_agree(&metrics, "md73", &(of_array[0] + of_array[1]));
-    for (member, (now, before)) in members.iter().zip(now[1..].iter().zip(&before[1..])) {
+    array_books_agree(&metrics, "md73", &of_array);
+    for (member, (now, before)) in members.iter().zip(now.iter().zip(&before[1..])) {
         books_agree(&metrics, member.name(), &(*now - *before));
     }
     nothing_lost(&metrics);
+}
+
+/// The agent's memory, once everything has happened that will: the most of the
+/// last quarter against the most of the second.
+fn flat(resident_kib: &[u64]) {
+    const QUARTERS: usize = 4;
+    const NOISE_KIB: u64 = 512;
+    let quarter = resident_kib.len() / QUARTERS;
+    let most = |from: usize| resident_kib[from..from + quarter].iter().max();
+    let (second, last) = (most(quarter), most(resident_kib.len() - quarter));
+    if let (Some(second), Some(last)) = (second, last) {
+        assert!(
+            *last <= second + NOISE_KIB,
+            "it grows: {resident_kib:?} KiB"
+        );
+    }
 }

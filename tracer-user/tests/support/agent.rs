@@ -52,6 +52,15 @@ impl Agent {
         self.child.id().try_into().expect("a pid")
     }
 
+    /// `VmRSS`, what it holds of memory now.
+    pub(crate) fn resident_kib(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.pid());
+        let status = std::fs::read_to_string(path).expect("its status");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.split_whitespace().next());
+        kib.expect("VmRSS").parse().expect("a number")
+    }
+
     /// The body of an answer of status 200.
     pub(crate) fn get(&self, path: &str) -> String {
         get(&self.address, path)

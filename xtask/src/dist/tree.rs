@@ -36,8 +36,8 @@ const FILES: [(&str, &str); 9] = [
     ("CHANGELOG.md", "usr/share/doc/iotrace/changelog"),
 ];
 
-/// Folders of the workspace, which need not be there.
-const FOLDERS: [(&str, &str); 2] = [("docs", DOC), ("dashboards", SHARE)];
+/// Folders of the workspace, and what they are installed in.
+const FOLDERS: [(&str, &str); 3] = [("docs", DOC), ("dashboards", SHARE), ("prometheus", SHARE)];
 
 /// What completes the command line of a shell, as it is written and where it is
 /// looked for.
@@ -62,7 +62,7 @@ pub(super) fn lay_out(root: &Path, program: &Path, manual: &Path) -> Result<()> 
     }
     for (from, to) in FOLDERS {
         let folder = workspace.join(from);
-        for file in files(&folder).unwrap_or_default() {
+        for file in files(&folder)? {
             install(
                 &folder.join(&file),
                 &root.join(to).join(from).join(&file),

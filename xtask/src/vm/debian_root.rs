@@ -7,7 +7,7 @@ use std::{path::PathBuf, process::Command};
 
 use anyhow::{Context as _, Result};
 
-use super::cache;
+use super::{cache, sites::Sites};
 use crate::{
     debian::{self, Package},
     process,
@@ -29,7 +29,8 @@ pub fn archive() -> Result<PathBuf> {
         let mut debootstrap = process::as_root("debootstrap")?;
         debootstrap
             .args(["--variant=minbase", "--include", INCLUDE, &release])
-            .arg(root.path());
+            .arg(root.path())
+            .arg(Sites::of_this_machine()?.main);
         process::output(&mut debootstrap)?;
         let mut tar = process::as_root("tar")?;
         tar.args(["--create", "--numeric-owner", "--exclude=./var/cache/apt/*"])

@@ -16,6 +16,7 @@ mod kernel;
 mod marked;
 mod modules;
 mod qemu;
+mod sites;
 mod tools;
 
 use std::{

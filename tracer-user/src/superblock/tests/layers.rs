@@ -125,6 +125,17 @@ fn a_segment_that_cannot_be_and_json_that_is_none() {
         altered("\"offset\":\"16777216\"", "\"offset\":\"16777217\""),
         "LUKS header: segment's offset 16777217 is no multiple of 512"
     );
+    let mut stale = Image::named("luks2");
+    // Its sequence number.
+    stale.write(16, &99_u64.to_be_bytes());
+    assert_eq!(
+        stale.contents().found,
+        Image::named("luks2").contents().found
+    );
+    assert_eq!(
+        stale.remarks(),
+        ["LUKS header: the checksum does not match"]
+    );
     let deep = "[".repeat(12000);
     assert_eq!(
         altered("{", &deep),

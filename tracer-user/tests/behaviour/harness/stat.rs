@@ -14,7 +14,7 @@ const QUIET: Duration = Duration::from_millis(20);
 const QUIET_READINGS: u32 = 16;
 
 /// `/sys/block/X/stat`, all 17 fields, in the kernel's order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stat([u64; 17]);
 
 impl Stat {
