@@ -242,8 +242,8 @@ Examples:
   iotrace doctor --format json             for a program; `iotrace schema doctor` describes it
   iotrace doctor --from host.tar.gz        another machine, by `iotrace stack --capture` there
 
-Reads only: commands are printed, never run. --duration needs CAP_BPF and CAP_PERFMON (or root), what
-lies on devices CAP_DAC_READ_SEARCH; what could not be looked at is told.
+Reads only: commands are printed, never run. --duration needs CAP_BPF and CAP_PERFMON (or root); what
+lies on devices is told to whoever may read them; what could not be looked at is told.
 Exit status: 0 fine, 1 failed, 2 usage, 3 found (--fail-on).";
 
 /// `iotrace schema`.
