@@ -209,8 +209,8 @@ Examples:
   iotrace stack --capture host.tar.gz      for somebody else to look at, elsewhere by
   iotrace stack --from host.tar.gz
 
-Reads only. What lies on a device is told to root, or with CAP_DAC_READ_SEARCH; where mapped devices
-lie, with CAP_SYS_ADMIN too. The rest needs no privilege.";
+Reads only. What lies on a device is told to who may read it (root, the group disk), where mapped devices
+lie to root, or with CAP_SYS_ADMIN and CAP_DAC_READ_SEARCH. The rest needs no privilege.";
 
 /// `iotrace doctor`.
 #[derive(Debug, Args)]
