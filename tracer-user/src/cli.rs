@@ -12,6 +12,7 @@ use crate::{
         probe::ProbeFormat,
         schema::SchemaOf,
     },
+    doctor::Severity,
     geometry_spec::GeometrySpec,
     plan::Kind,
     serve::ListenAddress,
@@ -27,6 +28,7 @@ Examples:
                                              classify by a 16 KiB flash page as well
   iotrace serve                              metrics for Prometheus on port 19127
   iotrace stack                              how the storage is built, layer by layer
+  iotrace doctor                             what was built wrong, and what repairs it
   iotrace probe                              what this kernel offers
 
 Needs CAP_BPF and CAP_PERFMON (or root). Exit status: 0 fine, 1 failed, 2 usage.";
@@ -53,6 +55,8 @@ pub enum Command {
     /// The storage as it was built: every layer, and where it lies on those
     /// below.
     Stack(StackArgs),
+    /// What was built wrong, what it costs, and the commands that repair it.
+    Doctor(DoctorArgs),
     /// The JSON Schema of what `--format json` prints.
     Schema(SchemaArgs),
 }
@@ -207,6 +211,40 @@ Examples:
 
 Reads only. What lies on a device is told to who may read it (root, the group disk), where mapped devices
 lie to root, or with CAP_SYS_ADMIN and CAP_DAC_READ_SEARCH. The rest needs no privilege.";
+
+/// `iotrace doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = DOCTOR_EXAMPLES)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    pub source: StackSource,
+    /// Count IO for so long, too, as in 10s: what is done to the storage, and
+    /// what it costs.
+    #[arg(long, value_name = "TIME", value_parser = interval, conflicts_with_all = ["sysfs", "from", "events"])]
+    pub duration: Option<Duration>,
+    /// Take the events listed in FILE for what was counted, as the live view
+    /// does: with --sysfs.
+    #[arg(long, value_name = "FILE", requires = "sysfs")]
+    pub events: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t = PrintFormat::Plain)]
+    pub format: PrintFormat,
+    /// Exit with status 3 where something at least so grave is found.
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub fail_on: Option<Severity>,
+}
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  iotrace doctor                           every device of this machine, as it was built
+  iotrace doctor --dev md127               an array, its members, and what sits on top
+  iotrace doctor --duration 10s            and what is done to it meanwhile: costs, measured
+  iotrace doctor --fail-on warning         status 3 where there is one, for a script
+  iotrace doctor --format json             for a program; `iotrace schema doctor` describes it
+  iotrace doctor --from host.tar.gz        another machine, by `iotrace stack --capture` there
+
+Reads only: commands are printed, never run. --duration needs CAP_BPF and CAP_PERFMON (or root); what
+lies on devices is told to whoever may read them; what could not be looked at is told.
+Exit status: 0 fine, 1 failed, 2 usage, 3 found (--fail-on).";
 
 /// `iotrace schema`.
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@ pub mod cli;
 pub mod commands;
 pub mod delta;
 pub mod dm;
+pub mod doctor;
 pub mod export;
 pub mod facts;
 pub mod geometry_spec;

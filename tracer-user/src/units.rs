@@ -16,6 +16,21 @@ pub const SECTOR_BYTES: u64 = 512;
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
+impl Bytes {
+    /// In the largest binary unit that divides them: `448 KiB`, `512 bytes`.
+    #[must_use]
+    pub fn words(self) -> String {
+        const UNITS: [(&str, u32); 4] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
+        UNITS
+            .iter()
+            .find(|(_, shift)| self.0 > 0 && self.0.is_multiple_of(1 << shift))
+            .map_or_else(
+                || format!("{} bytes", self.0),
+                |(unit, shift)| format!("{} {unit}", self.0 >> shift),
+            )
+    }
+}
+
 /// A number of 512-byte sectors.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,

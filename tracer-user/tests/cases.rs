@@ -125,7 +125,9 @@ impl Case {
     }
 
     fn notes(&self, name: &str) -> String {
-        self.device(name).notes.join("\n")
+        let notes = &self.device(name).notes;
+        let texts: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
+        texts.join("\n")
     }
 
     /// Writes whose start lies `bin` remainder bins past a block.

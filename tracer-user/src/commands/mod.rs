@@ -4,6 +4,7 @@
 //! the person who reads them.
 
 mod bpf_log;
+pub mod doctor;
 pub mod live;
 mod machine;
 pub mod open;

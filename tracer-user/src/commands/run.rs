@@ -10,14 +10,14 @@ use std::{
 use anyhow::{Context as _, bail};
 
 use super::{
-    TO_STDOUT, bpf_log, is_closed_pipe,
+    TO_STDOUT, bpf_log, doctor, is_closed_pipe,
     live::{self, By, Format, LiveOptions},
     open::{self, Extras},
     probe::{self, ProbeOptions},
     schema, serve, stack, tell,
 };
 use crate::{
-    cli::{Cli, Command, LiveArgs, ProbeArgs},
+    cli::{Cli, Command, DoctorArgs, LiveArgs, ProbeArgs},
     facts::KernelRoot,
     plan::Request,
     privileges::{self, Need},
@@ -28,6 +28,7 @@ use crate::{
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
+        Some(Command::Doctor(args)) => return look(&args),
         None => watch(&cli.live),
         Some(Command::Serve(args)) => serve::run(args),
         Some(Command::Probe(args)) => probe(&args),
@@ -38,12 +39,29 @@ pub fn run(cli: Cli) -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            tell(&format!("{error:#}"));
-            ExitCode::FAILURE
-        }
+        Err(error) => failed(&error),
     }
+}
+
+/// What doctor found may be a status of its own.
+fn look(args: &DoctorArgs) -> ExitCode {
+    /// Something at or above `--fail-on`.
+    const FOUND: u8 = 3;
+    match doctor::run(args, &mut io::stdout().lock()) {
+        Ok(diagnosis) => match (args.fail_on, diagnosis.worst()) {
+            (Some(least), Some(worst)) if worst >= least => ExitCode::from(FOUND),
+            _ => ExitCode::SUCCESS,
+        },
+        Err(error) => failed(&error),
+    }
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    if is_closed_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
+    tell(&format!("{error:#}"));
+    ExitCode::FAILURE
 }
 
 fn watch(args: &LiveArgs) -> anyhow::Result<()> {

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use clap::ValueEnum;
 
-use crate::report::{json, stack_json};
+use crate::report::{findings, json, stack_json};
 
 /// Whose output is described.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -15,6 +15,8 @@ pub enum SchemaOf {
     Live,
     /// What `iotrace stack` prints.
     Stack,
+    /// What `iotrace doctor` prints.
+    Doctor,
 }
 
 /// Prints a schema.
@@ -25,6 +27,7 @@ pub fn run(of: SchemaOf, out: &mut impl Write) -> anyhow::Result<()> {
     let schema = match of {
         SchemaOf::Live => json::schema(),
         SchemaOf::Stack => stack_json::schema(),
+        SchemaOf::Doctor => findings::json::schema(),
     };
     serde_json::to_writer_pretty(&mut *out, &schema)?;
     out.write_all(b"\n")?;

@@ -94,7 +94,7 @@ impl<'a> About<'a> {
             page_cache_block: self.device.and_then(Device::page_cache_block),
             notes: self
                 .device
-                .map(|device| device.notes.clone())
+                .map(|device| device.notes.iter().map(|note| note.text.clone()).collect())
                 .unwrap_or_default(),
             depth: self.depth,
             asked: scope.asked.contains(&self.id),

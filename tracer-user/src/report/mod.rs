@@ -5,6 +5,7 @@
 
 pub mod columns;
 pub mod explain;
+pub mod findings;
 pub mod format;
 pub mod json;
 mod json_chain;

@@ -15,7 +15,8 @@ use crate::{
     snapshot::{Lost, ProcessRow, Row, RowKey, Snapshot, Unknown},
     sysfs::{
         device::{Device, Geometry, Kind, Limits, MdArray, Partition, Topology},
-        start::check_all,
+        notes::{Note, NoteKind},
+        start::{Against, check_all},
     },
     units::{Bytes, DevId, Sectors},
 };
@@ -107,7 +108,10 @@ pub(crate) fn raid_topology() -> Topology {
     let sda = device("sda", 8, 0);
     let sdb = device("sdb", 8, 16);
     let mut sda1 = partition("sda1", 8, 1, sda.id, 34);
-    sda1.notes = vec!["starts 1024 bytes past a physical block".to_owned()];
+    sda1.notes = vec![Note {
+        kind: NoteKind::Start(Against::PhysicalBlock),
+        text: "starts 1024 bytes past a physical block".to_owned(),
+    }];
     let sda2 = partition("sda2", 8, 2, sda.id, 4096);
     let sdb1 = partition("sdb1", 8, 17, sdb.id, 2048);
     let mut md = device("md127", 9, 127);

@@ -3,12 +3,16 @@
 //! Pure. Must not take a hint for a geometry.
 
 use crate::{
-    sysfs::device::{Device, Kind},
-    units::Bytes,
+    sysfs::device::{Device, Kind, Limits},
+    units::{Bytes, SECTOR_BYTES},
 };
 
 /// A page: no stripe is a part of one.
 const PAGE_BYTES: u64 = 4096;
+
+/// Counters of a transfer's blocks are at least so wide; 2^n − 1 of them is no
+/// stripe.
+const LEAST_COUNTER_BITS: u32 = 15;
 
 /// What `optimal_io_size` is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +28,11 @@ pub enum IoOpt {
     /// An array's that is not its stripe: the least common multiple with what
     /// its members report (block/blk-settings.c, `blk_stack_limits`).
     NotTheStripe,
-    /// No multiple of a page, as a bridge's 65535 × 512: no stripe of anything.
+    /// No multiple of a page, or the most blocks that a counter holds, as a
+    /// bridge's 65535 × 512: no stripe of anything.
     Odd,
+    /// The longest transfer that the device and its adapter take.
+    TransferLimit,
     /// Nothing speaks against it.
     Plausible,
 }
@@ -43,7 +50,7 @@ impl IoOpt {
             .stripe
             .filter(|_| device.partition.is_none());
         if device.members.is_empty() || own.is_none() {
-            return Self::of_leaf(io_opt, limits.physical_block, limits.io_min);
+            return Self::of_leaf(io_opt, limits);
         }
         if own == Some(io_opt) {
             Self::Stripe
@@ -52,13 +59,18 @@ impl IoOpt {
         }
     }
 
-    fn of_leaf(io_opt: Bytes, physical: Option<Bytes>, io_min: Option<Bytes>) -> Self {
-        if !io_opt.0.is_multiple_of(PAGE_BYTES) && Some(io_opt) != physical {
-            Self::Odd
-        } else if Some(io_opt) == physical {
+    fn of_leaf(io_opt: Bytes, limits: &Limits) -> Self {
+        let said = Some(io_opt);
+        if said == limits.physical_block {
             Self::Block
-        } else if Some(io_opt) == io_min {
+        } else if !io_opt.0.is_multiple_of(PAGE_BYTES)
+            || is_counter_limit(io_opt, limits.logical_block)
+        {
+            Self::Odd
+        } else if said == limits.io_min {
             Self::IoMin
+        } else if said == limits.max_hw_io {
+            Self::TransferLimit
         } else {
             Self::Plausible
         }
@@ -74,9 +86,21 @@ impl IoOpt {
             Self::Stripe => "stripe",
             Self::NotTheStripe => "not_the_stripe",
             Self::Odd => "odd",
+            Self::TransferLimit => "transfer_limit",
             Self::Plausible => "plausible",
         }
     }
+}
+
+/// 2^n − 1 blocks.
+fn is_counter_limit(io_opt: Bytes, logical: Option<Bytes>) -> bool {
+    [SECTOR_BYTES, logical.map_or(SECTOR_BYTES, |block| block.0)]
+        .iter()
+        .filter_map(|block| {
+            let count = io_opt.0.checked_div(*block)?;
+            (count * block == io_opt.0).then(|| count.saturating_add(1))
+        })
+        .any(|next| next.is_power_of_two() && next.trailing_zeros() >= LEAST_COUNTER_BITS)
 }
 
 /// Whether `minimum_io_size` can be so: at least the physical block, and whole
@@ -121,10 +145,25 @@ mod tests {
             (4096, 0, IoOpt::None),
             (4096, 4096, IoOpt::Block),
             (4096, 33_553_920, IoOpt::Odd),
+            (4096, 65535 * 4096, IoOpt::Plausible),
+            (4096, 32767 * 512, IoOpt::Odd),
             (65536, 65536, IoOpt::IoMin),
             (65536, 458_752, IoOpt::Plausible),
         ] {
             assert_eq!(IoOpt::of(&hinted(io_min, io_opt)), worth, "{io_opt}");
+        }
+        let mut native = hinted(4096, 65535 * 4096);
+        native.limits.logical_block = Some(Bytes(4096));
+        assert_eq!(IoOpt::of(&native), IoOpt::Odd);
+        let mut limited = hinted(4096, 1 << 20);
+        limited.limits.max_hw_io = Some(Bytes(1 << 20));
+        assert_eq!(IoOpt::of(&limited), IoOpt::TransferLimit);
+        for stripe in [3 * 65536, 7 * 65536, 15 << 20, 16 << 20] {
+            assert_eq!(
+                IoOpt::of(&hinted(4096, stripe)),
+                IoOpt::Plausible,
+                "{stripe}"
+            );
         }
         assert_eq!(io_min_is_plausible(&hinted(4096, 0)), Some(true));
         assert_eq!(io_min_is_plausible(&hinted(512, 0)), Some(false));

@@ -200,7 +200,7 @@ impl Topology {
 
     /// A device's own stripes or chunks, and where it begins on them. A
     /// partition has its disk's, unless the user gave it others.
-    fn own_grid(&self, device: &Device) -> Option<(Boundary, Bytes, u64)> {
+    pub(crate) fn own_grid(&self, device: &Device) -> Option<(Boundary, Bytes, u64)> {
         let geometry = &device.geometry;
         let start = match device.partition {
             None => 0,

@@ -217,7 +217,7 @@ impl Topology {
         start::check_all(&grid, partition.start, may_hide_4096(disk))
     }
 
-    fn notes(&self, device: &Device) -> Vec<String> {
+    fn notes(&self, device: &Device) -> Vec<notes::Note> {
         let members: Vec<&Device> = device
             .members
             .iter()

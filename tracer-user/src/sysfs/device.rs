@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{carried::Carried, chain::Chain, geometry_override::Override, start::StartCheck};
+use super::{
+    carried::Carried, chain::Chain, geometry_override::Override, notes::Note, start::StartCheck,
+};
 use crate::{
     dm::{Place, Segment},
     units::{Bytes, DevId, SECTOR_BYTES, Sectors},
@@ -92,7 +94,7 @@ pub struct Device {
     /// Where a partition's start lies against each boundary that is known.
     pub start_checks: Vec<StartCheck>,
     /// What a person should know about this geometry.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// Attributes that could not be read: path and reason.
     pub unreadable: Vec<String>,
 }
@@ -161,6 +163,9 @@ pub struct Limits {
     pub rotational: Option<bool>,
     /// A longer IO is split (`queue/max_sectors_kb`).
     pub max_io: Option<Bytes>,
+    /// What the device and its adapter take at most
+    /// (`queue/max_hw_sectors_kb`).
+    pub max_hw_io: Option<Bytes>,
     /// What is discarded at once (`queue/discard_granularity`); `None` where
     /// nothing can be discarded (it prints 0).
     pub discard_granularity: Option<Bytes>,

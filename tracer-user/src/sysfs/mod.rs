@@ -19,7 +19,7 @@ pub mod geometry_override;
 mod md;
 pub mod md_books;
 pub mod mounts;
-mod notes;
+pub mod notes;
 pub(crate) mod parts;
 pub mod read;
 pub mod resolve;

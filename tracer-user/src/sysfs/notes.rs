@@ -11,40 +11,98 @@ use super::{
 };
 use crate::{
     raid::{ArraySector, ParityLevel, Raid456, Slot},
-    units::{Bytes, SECTOR_BYTES, Sectors},
+    units::{SECTOR_BYTES, Sectors},
 };
 
 /// Physical blocks of drives; what is larger is another kind of hint.
-const LARGEST_DRIVE_BLOCK: u64 = 4096;
+pub(crate) const LARGEST_DRIVE_BLOCK: u64 = 4096;
+
+/// One thing to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    pub kind: NoteKind,
+    /// For people, with the numbers that prove it.
+    pub text: String,
+}
+
+/// What a note is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoteKind {
+    /// A partition's start lies off a boundary of its disk.
+    Start(Against),
+    /// A layer alone begins inside a stripe, or a chunk, of an array below.
+    Layer,
+    /// The length is no multiple of a page.
+    Length,
+    /// A drive that may have 4096-byte blocks, whatever it reports.
+    MayHide4096,
+    /// A physical block that is larger than any sector.
+    LargeBlock,
+    /// The first aligned position is not 0.
+    Shifted,
+    /// `alignment_offset` is −1.
+    Inconsistent,
+    /// `optimal_io_size` is a number that no stripe has.
+    IoOpt,
+    /// No one stripe, because a reshape is running.
+    Reshaping,
+    /// No one stripe, because the members differ in size.
+    Zones,
+    /// All P, or all Q, of an array lies on one member.
+    FixedParity,
+    /// Members disagree on the physical block.
+    UnlikeMembers,
+}
+
+impl NoteKind {
+    fn note(self, text: String) -> Note {
+        Note { kind: self, text }
+    }
+}
 
 /// All that is to be said about `device`, which is made of `members`.
-pub(super) fn notes(device: &Device, members: &[&Device]) -> Vec<String> {
+pub(super) fn notes(device: &Device, members: &[&Device]) -> Vec<Note> {
     let mut notes = Vec::new();
+    let md = device.md.as_ref();
     if device.partition.is_some() {
         notes.extend(start_note(&device.start_checks));
     } else {
-        notes.extend(old_report_note(device));
-        notes.extend(large_block_note(device, members));
-        notes.extend(shifted_note(device));
-        notes.extend(inconsistent_note(device));
-        notes.extend(io_opt_note(device, members));
-        notes.extend(device.md.as_ref().and_then(|md| array_note(device, md)));
-        notes.extend(unlike_members_note(device, members));
-        notes.extend(device.md.as_ref().and_then(parity_note));
+        let whole = [
+            (NoteKind::MayHide4096, old_report_note(device)),
+            (NoteKind::LargeBlock, large_block_note(device, members)),
+            (NoteKind::Shifted, shifted_note(device)),
+            (NoteKind::Inconsistent, inconsistent_note(device)),
+            (NoteKind::IoOpt, io_opt_note(device, members)),
+        ];
+        notes.extend(told(whole));
+        notes.extend(md.and_then(|md| array_note(device, md)));
+        notes.extend(told([
+            (
+                NoteKind::UnlikeMembers,
+                unlike_members_note(device, members),
+            ),
+            (NoteKind::FixedParity, md.and_then(parity_note)),
+        ]));
     }
-    notes.extend(
-        device
-            .chain
-            .as_ref()
-            .and_then(|chain| shift_note(device, chain)),
-    );
-    notes.extend(length_note(device));
+    let chain = device.chain.as_ref();
+    notes.extend(told([
+        (
+            NoteKind::Layer,
+            chain.and_then(|chain| shift_note(device, chain)),
+        ),
+        (NoteKind::Length, length_note(device)),
+    ]));
     notes
+}
+
+fn told<const N: usize>(all: [(NoteKind, Option<String>); N]) -> impl Iterator<Item = Note> {
+    all.into_iter()
+        .filter_map(|(kind, text)| Some(kind.note(text?)))
 }
 
 /// The starts of a partition that are not aligned, each said once: a wrong
 /// chunk start is not repeated where the stripe's is told.
-fn start_note(checks: &[StartCheck]) -> Vec<String> {
+fn start_note(checks: &[StartCheck]) -> Vec<Note> {
     let stripe_told = checks
         .iter()
         .any(|check| check.against == Against::Stripe && !check.is_aligned());
@@ -52,14 +110,16 @@ fn start_note(checks: &[StartCheck]) -> Vec<String> {
         .iter()
         .filter(|check| !check.is_aligned())
         .filter(|check| check.against != Against::Chunk || !stripe_told)
-        .map(one_start)
+        .map(|check| NoteKind::Start(check.against).note(one_start(check)))
         .collect()
 }
 
-fn one_start(check: &StartCheck) -> String {
+/// Where a start lies against one boundary, and the next good one.
+#[must_use]
+pub fn one_start(check: &StartCheck) -> String {
     let remainder = check.remainder_bytes.0;
     let boundary = check.boundary_bytes;
-    let size = binary(boundary);
+    let size = boundary.words();
     let next = next_start(check);
     match check.against {
         Against::PhysicalBlock => format!(
@@ -132,12 +192,12 @@ fn shift_note(device: &Device, chain: &Chain) -> Option<String> {
     Some(format!(
         "begins {} into a {boundary} of {} ({}): a write of one {boundary}'s length {costs}; its \
          start on {} is {}, the next aligned one {}",
-        binary(place.offset),
+        place.offset.words(),
         chain.array,
-        binary(chain.width),
+        chain.width.words(),
         layer.below,
-        binary(place.start),
-        binary(place.next_start),
+        place.start.words(),
+        place.next_start.words(),
     ))
 }
 
@@ -223,22 +283,22 @@ fn io_opt_note(device: &Device, members: &[&Device]) -> Option<String> {
     })
 }
 
-fn array_note(device: &Device, md: &MdArray) -> Option<String> {
+fn array_note(device: &Device, md: &MdArray) -> Option<Note> {
     let geometry = &device.geometry;
     if geometry.stripe.is_some() || md.chunk.is_none() {
         return None;
     }
     if md.reshaping {
-        return Some("is being reshaped: no one stripe holds for all of it".to_owned());
+        let text = "is being reshaped: no one stripe holds for all of it".to_owned();
+        return Some(NoteKind::Reshaping.note(text));
     }
-    match md.level.as_str() {
-        "raid0" => Some(
+    (md.level == "raid0").then(|| {
+        NoteKind::Zones.note(
             "its members differ in size (or a size is not known): the width of a stripe changes \
              along the array, so only chunks are classified"
                 .to_owned(),
-        ),
-        _ => None,
-    }
+        )
+    })
 }
 
 /// An array that keeps parity on one member throughout, as raid4 does, and what
@@ -306,18 +366,6 @@ fn fraction(part: u64, whole: u64) -> String {
     } else {
         format!("{part}/{whole}")
     }
-}
-
-/// Bytes in the largest binary unit that divides them.
-fn binary(bytes: Bytes) -> String {
-    const UNITS: [(&str, u32); 4] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
-    UNITS
-        .iter()
-        .find(|(_, shift)| bytes.0 > 0 && bytes.0.is_multiple_of(1 << shift))
-        .map_or_else(
-            || format!("{} bytes", bytes.0),
-            |(unit, shift)| format!("{} {unit}", bytes.0 >> shift),
-        )
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ fn notes(tree: &str, device: &str) -> Vec<String> {
         .collect();
     let dir = expand(&tree).unwrap();
     let topology = Topology::read(&SysRoot::new(dir.path())).unwrap();
-    topology.by_name(device).unwrap().notes.clone()
+    let notes = &topology.by_name(device).unwrap().notes;
+    notes.iter().map(|note| note.text.clone()).collect()
 }
 
 /// A disk and one partition, in the usual sound state, with more attributes.

@@ -290,6 +290,9 @@ fn limits(attributes: &mut Attributes) -> Limits {
         max_io: attributes
             .value::<u64>("queue/max_sectors_kb")
             .map(|kib| Bytes(kib.saturating_mul(1024))),
+        max_hw_io: attributes
+            .value::<u64>("queue/max_hw_sectors_kb")
+            .map(|kib| Bytes(kib.saturating_mul(1024))),
         discard_granularity: attributes
             .value("queue/discard_granularity")
             .map(Bytes)

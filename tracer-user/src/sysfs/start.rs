@@ -10,7 +10,7 @@ use crate::units::{Bytes, SECTOR_BYTES, Sectors};
 const MIB_BYTES: u64 = 1 << 20;
 
 /// Physical block that a drive of old report may have inside.
-pub(super) const ASSUMED_PHYSICAL: Bytes = Bytes(4096);
+pub(crate) const ASSUMED_PHYSICAL: Bytes = Bytes(4096);
 
 /// Which boundary a start is checked against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

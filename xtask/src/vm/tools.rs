@@ -16,7 +16,7 @@ use super::file_name;
 use crate::{debian::Package, process};
 
 /// Programs in the guest's /bin, beside busybox's own, and who brings them.
-const PROGRAMS: [(&str, &str); 34] = [
+const PROGRAMS: [(&str, &str); 36] = [
     ("bash", "bash"),
     ("blktrace", "blkparse"),
     ("blktrace", "blktrace"),
@@ -30,6 +30,7 @@ const PROGRAMS: [(&str, &str); 34] = [
     ("dmsetup", "dmsetup"),
     ("e2fsprogs", "dumpe2fs"),
     ("e2fsprogs", "mkfs.ext4"),
+    ("e2fsprogs", "tune2fs"),
     ("fdisk", "sfdisk"),
     ("findutils", "xargs"),
     ("fio", "fio"),
@@ -48,6 +49,7 @@ const PROGRAMS: [(&str, &str); 34] = [
     ("util-linux", "blockdev"),
     ("util-linux", "losetup"),
     ("util-linux", "lsblk"),
+    ("util-linux", "partx"),
     ("util-linux", "setpriv"),
     ("util-linux", "setsid"),
     ("util-linux", "taskset"),

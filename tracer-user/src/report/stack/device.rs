@@ -153,6 +153,7 @@ fn limits(device: &Device) -> Option<String> {
         IoOpt::None => None,
         IoOpt::NotTheStripe => told("io_opt (not its stripe)", limits.io_opt),
         IoOpt::Odd => told("io_opt (implausible)", limits.io_opt),
+        IoOpt::TransferLimit => told("io_opt (longest transfer)", limits.io_opt),
         IoOpt::Block | IoOpt::IoMin | IoOpt::Stripe | IoOpt::Plausible => {
             told("io_opt", limits.io_opt)
         }

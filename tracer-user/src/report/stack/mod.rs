@@ -140,7 +140,7 @@ impl<W: Write> Printer<'_, W> {
             None => {}
         }
         said.extend(contents::mounted(self.stack, device));
-        said.extend(device.notes.iter().cloned().map(Said::off));
+        said.extend(device.notes.iter().map(|note| Said::off(note.text.clone())));
         said.extend(
             device
                 .unreadable

@@ -87,7 +87,7 @@ pub(super) struct Device<'a> {
     mounts: Vec<Mounted<'a>>,
     swap: Option<SwapInUse>,
     /// What a person should know about its geometry.
-    notes: &'a [String],
+    notes: Vec<&'a str>,
     /// Attributes that could not be read: path and reason.
     unreadable: &'a [String],
 }
@@ -233,7 +233,7 @@ impl<'a> Device<'a> {
                 .map(Mounted::from)
                 .collect(),
             swap: stack.swap_on(device.id).map(SwapInUse::from),
-            notes: &device.notes,
+            notes: device.notes.iter().map(|note| note.text.as_str()).collect(),
             unreadable: &device.unreadable,
         }
     }

@@ -1,0 +1,242 @@
+//! Partitions that start where they should not, and where they should.
+
+use super::{Fault, Off, measured, with_faults};
+use crate::{
+    doctor::{
+        Finding, Remedy, Severity,
+        patient::{Patient, node},
+        release::released,
+        rules,
+    },
+    superblock::{Content, TableKind},
+    sysfs::{
+        device::Device,
+        notes::one_start,
+        start::{Against, StartCheck},
+    },
+    units::{SECTOR_BYTES, Sectors},
+};
+
+/// Sectors that a GPT keeps at the end of its disk.
+const GPT_TAIL: u64 = 34;
+/// Where a step of a search ends: longer than any stripe there is.
+const FARTHEST: u64 = 1 << 20;
+
+pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
+    let partitions = patient.devices();
+    partitions
+        .filter_map(|device| finding(patient, device))
+        .collect()
+}
+
+fn finding(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
+    let partition = device.partition?;
+    let disk = patient.device(partition.disk)?;
+    let checks = relevant(patient, device);
+    let wrong: Vec<&StartCheck> = checks.iter().filter(|check| !check.is_aligned()).collect();
+    // What may be 4096 inside is told of the drive.
+    let (first, more) = wrong.split_first()?;
+    let faults: Vec<Fault> = wrong.iter().filter_map(|check| fault(check)).collect();
+    let mut finding = Finding::new(&rules::PARTITION, &device.name, one_start(first));
+    for check in more {
+        finding = finding.and(one_start(check));
+    }
+    finding = if faults.is_empty() {
+        // Only off what the user gave.
+        finding.severity(Severity::Warning)
+    } else {
+        with_faults(finding, patient, disk, &faults)
+    };
+    for check in &wrong {
+        if check.against == Against::Boundary {
+            finding = finding
+                .number("boundary_bytes", check.boundary_bytes.0)
+                .number("boundary_remainder_bytes", check.remainder_bytes.0);
+        }
+    }
+    let least = next(&checks, partition.start, false);
+    let better = next(&checks, partition.start, true);
+    finding = finding.number("start_sector", partition.start.0);
+    for (name, sector) in [
+        ("next_aligned_sector", least),
+        ("next_mib_aligned_sector", better),
+    ] {
+        if let Some(sector) = sector {
+            finding = finding.number(name, sector);
+        }
+    }
+    let finding = finding.measured(measured(patient, device));
+    let room = Room::of(patient, device, disk);
+    Some(
+        finding
+            .maybe(room.moved(better.into_iter().chain(least)))
+            .maybe(
+                better
+                    .into_iter()
+                    .chain(least)
+                    .find_map(|start| room.anew(start)),
+            ),
+    )
+}
+
+/// The boundaries that matter: a stripe does where filling it saves reads, and
+/// a report that may be untrue is told of the drive.
+fn relevant(patient: &Patient<'_>, device: &Device) -> Vec<StartCheck> {
+    let stripes_matter = patient
+        .grid(device)
+        .is_some_and(|grid| grid.stripe.is_some());
+    let checks = device.start_checks.iter().copied();
+    checks
+        .filter(|check| check.against != Against::AssumedPhysicalBlock)
+        .filter(|check| check.against != Against::Stripe || stripes_matter)
+        .collect()
+}
+
+fn fault(check: &StartCheck) -> Option<Fault> {
+    let off = match check.against {
+        Against::PhysicalBlock => Off::Block,
+        Against::Chunk => Off::Chunk,
+        Against::Stripe => Off::Stripe,
+        Against::AssumedPhysicalBlock | Against::Boundary => return None,
+    };
+    Some(Fault {
+        off,
+        width: check.boundary_bytes,
+        remainder: check.remainder_bytes.0,
+    })
+}
+
+/// The first sector at or after `start` on every boundary; `mib`: and whole MiB
+/// away from an aligned position.
+fn next(checks: &[StartCheck], start: Sectors, mib: bool) -> Option<u64> {
+    let on = |check: &StartCheck, sector: u64| {
+        let past = u128::from(sector - check.start_sector.0) * u128::from(SECTOR_BYTES);
+        let past = past + u128::from(check.remainder_bytes.0);
+        past.checked_rem(check.boundary_bytes.0.into()) == Some(0)
+    };
+    let from = start.0;
+    let step = if mib { (1 << 20) / SECTOR_BYTES } else { 1 };
+    let from = if mib {
+        checks
+            .iter()
+            .filter_map(|check| check.next_mib_aligned_sector)
+            .map(|s| s.0)
+            .min()?
+    } else {
+        from
+    };
+    let candidates = (0..FARTHEST).map(|turn| from.saturating_add(turn * step));
+    candidates
+        .into_iter()
+        .find(|sector| checks.iter().all(|check| on(check, *sector)))
+}
+
+/// A partition, and the room behind it.
+struct Room<'a> {
+    device: &'a Device,
+    disk: &'a Device,
+    number: u32,
+    start: u64,
+    size: Option<u64>,
+    /// The first sector that is another's.
+    limit: Option<u64>,
+    /// Commands that make whatever uses it let go.
+    users: Vec<String>,
+    /// It lies within an extended one, or is one.
+    logical: bool,
+}
+
+impl<'a> Room<'a> {
+    fn of(patient: &Patient<'a>, device: &'a Device, disk: &'a Device) -> Self {
+        let partition = device.partition;
+        let start = partition.map_or(0, |partition| partition.start.0);
+        let table = patient
+            .found(disk)
+            .iter()
+            .find_map(|content| match content {
+                Content::Partitions(table) => Some(table),
+                _ => None,
+            });
+        let end = match table.map(|table| table.kind) {
+            Some(TableKind::Gpt { last_usable, .. }) => Some(last_usable.0 + 1),
+            Some(TableKind::Mbr { .. }) => disk.size.map(|size| size.0),
+            None => disk.size.map(|size| size.0.saturating_sub(GPT_TAIL)),
+        };
+        let others = patient.devices().filter_map(|other| other.partition);
+        let next = others
+            .filter(|other| other.disk == disk.id && other.start.0 > start)
+            .map(|other| other.start.0)
+            .min();
+        let number = partition.map_or(0, |partition| partition.number);
+        let gpt = matches!(table.map(|table| table.kind), Some(TableKind::Gpt { .. }));
+        // An extended partition shows a length of two sectors.
+        let extended = device.size.is_some_and(|size| size.0 <= 2);
+        Self {
+            device,
+            disk,
+            number,
+            start,
+            size: device.size.map(|size| size.0),
+            limit: next.into_iter().chain(end).min(),
+            users: released(patient, device),
+            logical: !gpt && number > 4 || extended,
+        }
+    }
+
+    /// The partition moved to the first of `starts` that there is room for, its
+    /// data with it.
+    fn moved(&self, starts: impl Iterator<Item = u64>) -> Option<Remedy> {
+        let (size, limit) = (self.size?, self.limit?);
+        if self.logical || size == 0 {
+            return None;
+        }
+        let mut starts = starts;
+        let start = starts.find(|start| start + size <= limit)?;
+        let remedy = Remedy::repair(format!(
+            "moves {} and its data from sector {} to {start}",
+            self.device.name, self.start
+        ))
+        .after(self.users.clone());
+        Some(
+            remedy
+                .run(format!(
+                    "echo '{start},' | sfdisk --move-data --no-reread --no-tell-kernel -N {} {}",
+                    self.number,
+                    node(self.disk)
+                ))
+                .warn(
+                    "copies the whole partition within the disk: data are lost if it is \
+                     interrupted, so save them first. Nothing may use the partition meanwhile",
+                )
+                .run(format!(
+                    "partx --update --nr {} {}",
+                    self.number,
+                    node(self.disk)
+                )),
+        )
+    }
+
+    fn anew(&self, start: u64) -> Option<Remedy> {
+        if self.logical {
+            return None;
+        }
+        let size = self.size?.min(self.limit?.checked_sub(start)?) / 8 * 8;
+        let remedy = Remedy::anew(format!("{} anew, at sector {start}", self.device.name))
+            .after(self.users.clone());
+        (size > 0).then(|| {
+            remedy
+                .run(format!(
+                    "echo 'start={start}, size={size}' | sfdisk --no-reread --no-tell-kernel \
+                     --wipe-partitions always -N {} {}",
+                    self.number,
+                    node(self.disk)
+                ))
+                .warn("what lies on the partition is lost")
+                .run(format!(
+                    "partx --update --nr {} {}",
+                    self.number,
+                    node(self.disk)
+                ))
+        })
+    }
+}
