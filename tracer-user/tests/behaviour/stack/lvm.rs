@@ -1,6 +1,11 @@
 //! LVM, in a guest without udev.
 
-use crate::harness::{device::Device, process::run};
+use std::process::Command;
+
+use crate::harness::{
+    device::Device,
+    process::{finished, run},
+};
 
 /// No udev is there to be waited for, and no other configuration.
 const CONFIG: &str = "activation { udev_sync=0 udev_rules=0 } global { event_activation=0 } \
@@ -40,7 +45,12 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        lvm(&["vgremove", "-q", "-f", "-y", self.name]);
-        lvm(&["pvremove", "-q", "-y", &self.on.node_text()]);
+        // After a test that failed something may still hold them.
+        let node = self.on.node_text();
+        for args in [["vgremove", "-ffy", self.name], ["pvremove", "-ffy", &node]] {
+            let [command, how, what] = args;
+            let args = [command, "--config", CONFIG, how, what];
+            let _ = finished(Command::new("lvm").args(args));
+        }
     }
 }
