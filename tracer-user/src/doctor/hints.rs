@@ -9,7 +9,7 @@ use super::{
 use crate::{
     stack::hints::IoOpt,
     sysfs::{
-        device::{AlignmentOffset, Device},
+        device::{AlignmentOffset, Device, Kind},
         notes::NoteKind,
         start::{ASSUMED_PHYSICAL, Against},
     },
@@ -86,7 +86,8 @@ fn of_io_opt(device: &Device) -> Option<Finding> {
             ),
         )
         .sure(Sure::Likely),
-        IoOpt::Block => say(
+        // zram's is the page that it compresses: nobody takes that for a stripe.
+        IoOpt::Block if device.kind != Kind::Zram => say(
             &rules::IO_OPT_BLOCK,
             format!(
                 "optimal_io_size {} is the physical block: not a stripe",

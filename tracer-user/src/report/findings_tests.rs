@@ -57,7 +57,7 @@ fn nothing_found_says_what_was_looked_at() {
         ..Stack::default()
     };
     let text = text(&examine(&sound, &[], None));
-    assert!(text.starts_with("1 layers, "), "{text}");
+    assert!(text.starts_with("1 layer, "), "{text}");
     assert!(text.contains(" rules: nothing found"), "{text}");
 }
 

@@ -7,7 +7,7 @@ pub mod json;
 
 use std::io::{self, Write};
 
-use super::format::{size, wrap};
+use super::format::{counted, size, wrap};
 use crate::doctor::{Cost, Diagnosis, Finding, Remedy, Severity, WhatIf, what_if::Modelled};
 
 /// Of a line of text; commands are not cut.
@@ -146,10 +146,8 @@ fn foot(diagnosis: &Diagnosis) -> String {
     let measured = diagnosis
         .measured_seconds
         .map_or_else(String::new, |seconds| format!(", {seconds:.1} s measured"));
-    format!(
-        "{} layers, {} rules{measured}: {found}",
-        diagnosis.devices, diagnosis.rules
-    )
+    let layers = counted(diagnosis.devices as u64, "layer");
+    format!("{layers}, {} rules{measured}: {found}", diagnosis.rules)
 }
 
 fn indented(head: &str, text: &str, indent: &str, out: &mut impl Write) -> io::Result<()> {

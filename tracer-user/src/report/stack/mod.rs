@@ -16,7 +16,11 @@ use crate::{
         place::Thing,
         tree::{Node, Tree},
     },
-    sysfs::device::Device,
+    sysfs::{
+        device::Device,
+        notes::{Note, NoteKind},
+        start::Against,
+    },
 };
 
 /// Lines are no longer than this, unless a word is.
@@ -140,7 +144,9 @@ impl<W: Write> Printer<'_, W> {
             None => {}
         }
         said.extend(contents::mounted(self.stack, device));
-        said.extend(device.notes.iter().map(|note| Said::off(note.text.clone())));
+        // Its places were told above, against more than a note looks at.
+        let notes = device.notes.iter().filter(|note| !is_told_by_places(note));
+        said.extend(notes.map(|note| Said::off(note.text.clone())));
         said.extend(
             device
                 .unreadable
@@ -148,6 +154,15 @@ impl<W: Write> Printer<'_, W> {
                 .map(|why| Said::plain(format!("not read: {why}"))),
         );
         said
+    }
+}
+
+fn is_told_by_places(note: &Note) -> bool {
+    match note.kind {
+        // The places know the reported block only.
+        NoteKind::Start(against) => against != Against::AssumedPhysicalBlock,
+        NoteKind::Layer => true,
+        _ => false,
     }
 }
 
