@@ -103,6 +103,13 @@ fn what_if(patient: &Patient<'_>) -> Vec<WhatIf> {
     arrays.collect()
 }
 
+/// What was counted is then less than what happened.
+fn lost(interval: &Interval) -> Option<String> {
+    let lost = interval.lost;
+    let known = lost.by_maps.unwrap_or(0) + lost.by_recursion.unwrap_or(0);
+    (known != 0).then(|| format!("{known} events were lost: costs that were measured are too low"))
+}
+
 fn not_looked(patient: &Patient<'_>, scope: &BTreeSet<DevId>) -> Vec<String> {
     let stack = patient.stack;
     let mut said = stack.missing.clone();
@@ -116,8 +123,9 @@ fn not_looked(patient: &Patient<'_>, scope: &BTreeSet<DevId>) -> Vec<String> {
         }
         said.extend(device.unreadable.iter().cloned());
     }
-    if patient.interval.is_none() {
-        said.push("nothing was counted: --duration 10s looks at writes, too".to_owned());
+    match patient.interval {
+        None => said.push("nothing was counted: --duration 10s looks at writes, too".to_owned()),
+        Some(interval) => said.extend(lost(interval)),
     }
     said
 }

@@ -12,6 +12,7 @@ mod messages;
 mod model;
 mod rig;
 mod versions;
+mod what_if;
 
 use serde_json::Value;
 
