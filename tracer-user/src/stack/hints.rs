@@ -49,10 +49,18 @@ impl IoOpt {
             .geometry
             .stripe
             .filter(|_| device.partition.is_none());
-        if device.members.is_empty() || own.is_none() {
+        if device.members.is_empty() {
             return Self::of_leaf(io_opt, limits);
         }
-        if own == Some(io_opt) {
+        let Some(own) = own else {
+            // What lies on others has no adapter: a limit of theirs, if any.
+            let passed_on = Limits {
+                max_hw_io: None,
+                ..*limits
+            };
+            return Self::of_leaf(io_opt, &passed_on);
+        };
+        if own == io_opt {
             Self::Stripe
         } else {
             Self::NotTheStripe

@@ -23,6 +23,7 @@ pub(super) const OF_DISK: &[&str] = &[
     "queue/chunk_sectors",
     "queue/rotational",
     "queue/max_sectors_kb",
+    "queue/max_hw_sectors_kb",
     "queue/discard_granularity",
     "queue/read_ahead_kb",
     "md/level",
