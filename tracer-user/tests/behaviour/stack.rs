@@ -6,14 +6,13 @@ use crate::harness::{
     device::Device,
     lab::{Lab, Needs, load},
     loopdev::Loop,
+    lvm,
     md::Array,
     partition::Partition,
     process::{finished, run, run_from},
     scsi_debug::ScsiDebug,
     tracer::iotrace,
 };
-
-mod lvm;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
