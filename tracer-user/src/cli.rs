@@ -209,8 +209,8 @@ Examples:
   iotrace stack --capture host.tar.gz      for somebody else to look at, elsewhere by
   iotrace stack --from host.tar.gz
 
-Reads only. What lies on a device is told to root, or with CAP_DAC_READ_SEARCH; where mapped devices
-lie, with CAP_SYS_ADMIN too. The rest needs no privilege.";
+Reads only. What lies on a device is told to who may read it (root, the group disk), where mapped devices
+lie to root, or with CAP_SYS_ADMIN and CAP_DAC_READ_SEARCH. The rest needs no privilege.";
 
 /// `iotrace doctor`.
 #[derive(Debug, Args)]
@@ -242,8 +242,8 @@ Examples:
   iotrace doctor --format json             for a program; `iotrace schema doctor` describes it
   iotrace doctor --from host.tar.gz        another machine, by `iotrace stack --capture` there
 
-Reads only: commands are printed, never run. --duration needs CAP_BPF and CAP_PERFMON (or root), what
-lies on devices CAP_DAC_READ_SEARCH; what could not be looked at is told.
+Reads only: commands are printed, never run. --duration needs CAP_BPF and CAP_PERFMON (or root); what
+lies on devices is told to whoever may read them; what could not be looked at is told.
 Exit status: 0 fine, 1 failed, 2 usage, 3 found (--fail-on).";
 
 /// `iotrace schema`.

@@ -196,6 +196,37 @@ fn root_keeps_five_and_holds_none() {
     assert!(iotrace.wait().unwrap().success());
 }
 
+/// The static part needs nothing; a layer that may not be looked into is told,
+/// and the rest shown.
+#[test]
+fn a_stack_without_privileges() {
+    let Some(reachable) = Reachable::new() else {
+        return;
+    };
+    let mut command = reachable.program_as_nobody("");
+    let output = command
+        .args(["stack", "--format", "json"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let whole: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let devices = whole["devices"].as_array().unwrap();
+    assert!(!devices.is_empty());
+    for device in devices {
+        assert!(device["logical_block_bytes"].is_u64(), "{device}");
+        assert_eq!(device["contents"], serde_json::Value::Null, "{device}");
+        // No file on this machine lets nobody read a device; some lie on
+        // nothing that could be read.
+        let why = &device["contents_not_read"];
+        assert!(
+            why.is_null() || why == "no permission to read it",
+            "{device}"
+        );
+    }
+    let refused = |device: &serde_json::Value| !device["contents_not_read"].is_null();
+    assert!(devices.iter().any(refused));
+}
+
 /// What talks to a network may do nothing; one thread keeps what counting needs.
 #[test]
 fn only_the_thread_that_counts_may_do_anything() {

@@ -3,6 +3,7 @@
 use super::{
     Finding, Remedy,
     patient::{Patient, node, quoted},
+    release::released,
     rules,
 };
 use crate::{
@@ -91,10 +92,9 @@ fn reencrypt(
         "encrypts it again in sectors of {}, data kept",
         Bytes(sector).words()
     ));
-    if patient.mount(device).is_some() {
-        remedy = remedy.run(format!("umount {}", node(device)));
-    }
-    remedy = remedy.run(format!("cryptsetup close {name}"));
+    remedy = remedy
+        .after(released(patient, device))
+        .run(format!("cryptsetup close {name}"));
     if matches!(luks, Luks::V1(_)) {
         remedy = remedy
             .run(format!("cryptsetup convert --type luks2 {}", node(below)))
@@ -120,6 +120,7 @@ fn anew(patient: &Patient<'_>, device: &Device, below: &Device, sector: u64) -> 
         "encryption anew in sectors of {}",
         Bytes(sector).words()
     ))
+    .after(released(patient, device))
     .run(format!("cryptsetup close {name}"));
     let format = if luks(patient, below).is_some() {
         format!(

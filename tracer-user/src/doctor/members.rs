@@ -2,7 +2,7 @@
 
 use super::{
     Finding, Remedy, Severity, Sure,
-    patient::{Patient, node},
+    patient::{Patient, is_mdadms, node},
     rules,
 };
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 
 pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
-    for device in patient.devices().filter(|device| device.md.is_some()) {
+    for device in patient.devices().filter(|device| is_mdadms(device)) {
         found.extend(unlike(patient, device));
         found.extend(logical_block(patient, device));
         found.extend(exposed(patient, device));

@@ -12,6 +12,7 @@ mod finding;
 mod hints;
 mod members;
 mod patient;
+mod release;
 pub mod rules;
 mod starts;
 pub mod what_if;

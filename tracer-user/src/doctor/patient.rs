@@ -10,7 +10,7 @@ use crate::{
     superblock::{Content, LvmPv},
     sysfs::{
         chain::Boundary,
-        device::{Device, MdArray},
+        device::{Device, Kind, MdArray},
         mounts::Mount,
     },
     units::{Bytes, DevId, SECTOR_BYTES, Sectors},
@@ -126,6 +126,11 @@ pub(super) fn model(md: &MdArray) -> Option<RowModel> {
 pub(super) fn shape(md: &MdArray, chunk: Bytes) -> Option<ParityShape> {
     let level = ParityLevel::from_md(&md.level).filter(|_| !md.reshaping)?;
     ParityShape::new(level, md.raid_disks?, Sectors(chunk.0 / SECTOR_BYTES)).ok()
+}
+
+/// An array of md's own, which mdadm knows; LVM's are md's within device-mapper.
+pub(super) fn is_mdadms(device: &Device) -> bool {
+    device.kind == Kind::Md
 }
 
 /// The path that a command takes for a device.

@@ -232,7 +232,7 @@ impl Workload {
     fn other_chunks(&self, md: &MdArray, chunk: Bytes, stripe: u64) -> Vec<OtherChunk> {
         let smaller = (1..=HALVINGS)
             .rev()
-            .filter_map(|by| Some(chunk.0.checked_shr(by)?));
+            .filter_map(|by| chunk.0.checked_shr(by));
         let larger = (1..=DOUBLINGS).filter_map(|by| chunk.0.checked_mul(1 << by));
         smaller
             .filter(|chunk| *chunk >= LEAST_CHUNK)

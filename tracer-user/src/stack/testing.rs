@@ -18,6 +18,9 @@ use crate::{
 pub(crate) const UUID: Uuid = Uuid::from_u128(0x0f3c_2f8e_7d52_4c0e_9d05_5a1c_52c1_e9aa);
 const LINUX_RAID: Uuid = Uuid::from_u128(0xa19d_880f_05fc_4d3b_a006_743f_0f84_911e);
 
+/// The attributes.
+pub(crate) const TREE: &str = include_str!("../../tests/fixtures/stack.tree");
+
 pub(crate) struct Example {
     pub(crate) dir: TempDir,
     pub(crate) stack: Stack,
@@ -29,7 +32,11 @@ impl Example {
     }
 
     pub(crate) fn new() -> Self {
-        let text = include_str!("../../tests/fixtures/stack.tree");
+        Self::of(TREE)
+    }
+
+    /// Of another tree, where the same lies on the devices that are there.
+    pub(crate) fn of(text: &str) -> Self {
         let dir = tree::expand(text).unwrap();
         let table = |device: DevId| {
             let line = match (device.major, device.minor) {
@@ -48,13 +55,13 @@ impl Example {
             }])
         };
         let topology = Topology::read_with(&SysRoot::new(dir.path()), table).unwrap();
-        let id = |name: &str| topology.by_name(name).unwrap().id;
+        let id = |name: &str| Some(topology.by_name(name)?.id);
         let holds = |name: &str, content| {
             let contents = Contents {
                 found: vec![content],
                 ..Contents::default()
             };
-            (id(name), Ok(contents))
+            Some((id(name)?, Ok(contents)))
         };
         let contents = [
             holds("sda", gpt()),
@@ -63,10 +70,10 @@ impl Example {
             holds("dm-1", xfs()),
             holds("nvme0n1", ext()),
             holds("dm-9", bcache()),
-            (id("sdb"), Err(Unread::NoPermission)),
+            id("sdb").map(|sdb| (sdb, Err(Unread::NoPermission))),
         ];
         let mut stack = Stack {
-            contents: contents.into_iter().collect(),
+            contents: contents.into_iter().flatten().collect(),
             topology,
             mounts: Mounts::parse(
                 "1 0 253:1 / /home/my\\040data rw - xfs \

@@ -209,7 +209,8 @@ pub(crate) fn numbers<const N: usize>(finding: &Finding, names: [&str; N]) -> [u
         *finding
             .numbers
             .get(name)
-            .unwrap_or_else(|| panic!("{name}: {finding:?}"))
+            .ok_or_else(|| format!("{name}: {finding:?}"))
+            .unwrap()
     })
 }
 
@@ -308,7 +309,7 @@ impl Array {
              md0/md/bitmap/location = +8
              md0/md/bitmap/chunksize = 67108864
             ",
-            (2 * stripe >> 10).max(128),
+            (2 * stripe / 1024).max(128),
             self.level,
             self.disks,
             self.layout,

@@ -143,7 +143,7 @@ fn xfs_that_cannot_be_told() {
         .finding("md0", "xfs-stripe-wrong");
     assert_eq!(finding.repair, None);
     assert_eq!(
-        commands(finding.build_anew.as_ref())[1],
+        commands(finding.build_anew.as_ref())[0],
         "mkfs.xfs -f -d su=1024k,sw=3 /dev/md0"
     );
     let missing = Machine::new(&RAID5.tree()).holds("md0", on_xfs(None));
@@ -284,7 +284,7 @@ fn blocks_shorter_than_the_physical_one() {
     );
     assert!(finding.evidence[0].contains("blocks of 1 KiB, sectors of 512 bytes"));
     assert_eq!(
-        commands(finding.build_anew.as_ref())[1],
+        commands(finding.build_anew.as_ref())[0],
         "mkfs.xfs -f -b size=4096 -s size=4096 /dev/sda"
     );
     Machine::new(&disk("sda", 0))

@@ -74,7 +74,7 @@ enum On {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
     fn a_healthy_stack_is_sound(
         array in array(),

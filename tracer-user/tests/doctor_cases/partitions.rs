@@ -85,6 +85,36 @@ fn what_uses_it_lets_go_first() {
     assert_eq!(commands(finding.repair.as_ref())[0], "umount /dev/sda1");
 }
 
+/// From the top down, by each layer's own tool.
+#[test]
+fn layers_above_are_stopped_in_order() {
+    let tree = disk("sda", 0)
+        + &partition("sda", 1, "8:1", 63, 2_000_000)
+        + "sda/sda1/holders/dm-0 -> ../../../dm-0
+           dm-0/dev = 253:0
+           dm-0/size = 1000000
+           dm-0/dm/name = secret
+           dm-0/dm/uuid = CRYPT-LUKS2-x
+           dm-0/slaves/sda1 -> ../../sda/sda1
+           dm-0/holders/dm-1 -> ../../dm-1
+           dm-1/dev = 253:1
+           dm-1/size = 1000000
+           dm-1/dm/name = vg-lv
+           dm-1/dm/uuid = LVM-x
+           dm-1/slaves/dm-0 -> ../../dm-0
+           ";
+    let machine = Machine::new(&tree).mounted("dm-1", "ext4", "rw");
+    let finding = machine.finding("sda1", "misaligned-partition");
+    assert_eq!(
+        commands(finding.repair.as_ref())[..3],
+        [
+            "umount /dev/mapper/vg-lv",
+            "lvchange -an /dev/mapper/vg-lv",
+            "cryptsetup close secret"
+        ]
+    );
+}
+
 #[test]
 fn the_table_says_where_room_ends() {
     let tree = disk("sda", 0) + &partition("sda", 1, "8:1", 4_194_250 - 100, 50);

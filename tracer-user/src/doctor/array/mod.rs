@@ -5,7 +5,7 @@ pub(super) mod bitmap;
 
 use super::{
     Finding, Remedy, Sure, WhatIf,
-    patient::{Patient, named, node},
+    patient::{Patient, is_mdadms, named, node},
     rules,
 };
 use crate::{
@@ -29,9 +29,10 @@ pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
             let figures = patient.figures(device);
             if let Some((figures, raid)) = figures.and_then(|all| Some((all, all.raid.as_ref()?))) {
                 found.extend(bitmap::too_many(device, md, figures, raid));
-                found.extend(cache(device, raid));
+                found.extend(cache(device, raid).filter(|_| is_mdadms(device)));
                 found.extend(prereads(device, md, figures, raid));
-                found.extend(chunk_large(device, md, figures, raid));
+                let chunk = chunk_large(device, md, figures, raid);
+                found.extend(chunk.filter(|_| is_mdadms(device)));
             }
             found.extend(figures.and_then(|figures| chunk_small(patient, device, md, figures)));
         }

@@ -8,6 +8,7 @@ use super::{
     Finding, Remedy,
     hints::own_io_opt,
     patient::{Patient, named, node, quoted},
+    release::unmounted,
     rules,
 };
 use crate::{
@@ -203,7 +204,7 @@ fn small_blocks(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
         ))
         .measured(measured.map(|writes| format!("{writes} writes shorter than a physical block")))
         .remedy(
-            anew.run(format!("umount {}", node(device)))
+            anew.after(unmounted(patient, device))
                 .run(make)
                 .warn("what lies on it is lost"),
         ),

@@ -10,6 +10,7 @@ use crate::{
     doctor::{
         Finding, Remedy, Severity, Sure,
         patient::{Patient, named, node},
+        release::unmounted,
         rules,
     },
     stack::mounted::MountedAs,
@@ -87,7 +88,7 @@ pub(super) fn finding(patient: &Patient<'_>, device: &Device) -> Option<Finding>
                 unit: chunk.0,
                 width: stripe.0,
             };
-            Some(missing(device, owner, right, parity))
+            Some(missing(patient, device, owner, right, parity))
         }
         (Below::Plain, Some(told)) => Some(needless(patient, device, told, mount)),
         _ => None,
@@ -151,7 +152,7 @@ fn wrong(
         .number("right_swidth_sectors", right.width / SECTOR_BYTES)
         .expected("files are laid out for stripes that are not there: long writes do not fill those there are")
         .maybe(mounted_with(device, (told, right), on_disk, mount))
-        .remedy(made(device, right))
+        .remedy(made(patient, device, right))
 }
 
 /// Mounted once with the right values. `None` where XFS takes none, or not these.
@@ -191,9 +192,9 @@ fn mounted_with(
     })
 }
 
-fn made(device: &Device, right: Told) -> Remedy {
+fn made(patient: &Patient<'_>, device: &Device, right: Told) -> Remedy {
     Remedy::anew("the file system anew, told its stripe")
-        .run(format!("umount {}", node(device)))
+        .after(unmounted(patient, device))
         .run(format!(
             "mkfs.xfs -f -d su={}k,sw={} {}",
             right.unit >> 10,
@@ -204,7 +205,13 @@ fn made(device: &Device, right: Told) -> Remedy {
 }
 
 /// Cannot be told to one that was made without.
-fn missing(device: &Device, owner: &Device, right: Told, parity: bool) -> Finding {
+fn missing(
+    patient: &Patient<'_>,
+    device: &Device,
+    owner: &Device,
+    right: Told,
+    parity: bool,
+) -> Finding {
     let finding = Finding::new(
         &rules::XFS_MISSING,
         &device.name,
@@ -219,7 +226,7 @@ fn missing(device: &Device, owner: &Device, right: Told, parity: bool) -> Findin
     .number("right_sunit_sectors", right.unit / SECTOR_BYTES)
     .number("right_swidth_sectors", right.width / SECTOR_BYTES)
     .expected("long writes begin anywhere in a stripe")
-    .remedy(made(device, right));
+    .remedy(made(patient, device, right));
     if parity {
         finding.severity(Severity::Warning)
     } else {

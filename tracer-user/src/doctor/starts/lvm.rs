@@ -10,6 +10,7 @@ use crate::{
     doctor::{
         Cost, Finding, Remedy, Step,
         patient::{Patient, lcm, named, node, quoted},
+        release::unmounted,
         rules,
     },
     superblock::LvmPv,
@@ -246,6 +247,7 @@ pub(super) fn anew(
         "the physical volume and its group anew, the first extent at {}",
         Bytes(aligned).words()
     ));
+    remedy = remedy.after(unmounted(patient, device));
     if group.is_some() {
         remedy = remedy
             .run(format!("vgremove {name}"))

@@ -6,6 +6,7 @@ use crate::{
     doctor::{
         Cost, Finding, Remedy,
         patient::{Patient, named, node, quoted},
+        release::{released, unmounted},
         rules,
     },
     superblock::{Content, Luks},
@@ -123,17 +124,7 @@ fn luks(patient: &Patient<'_>, start: &Start<'_>) -> Option<Remedy> {
         "LUKS anew with its payload at {} (reencrypt does not move it)",
         Bytes(at).words()
     ));
-    let mapping = if start.device.dm_name.is_some() {
-        Some(start.device)
-    } else {
-        patient
-            .on_top(start.device)
-            .into_iter()
-            .find(|above| above.dm_name.is_some())
-    };
-    if let Some(name) = mapping.and_then(|mapping| mapping.dm_name.as_deref()) {
-        remedy = remedy.run(format!("cryptsetup close {}", quoted(name)));
-    }
+    remedy = remedy.after(released(patient, start.below));
     Some(
         remedy
             .run(format!(
@@ -155,6 +146,7 @@ fn linear(patient: &Patient<'_>, start: &Start<'_>) -> Option<Remedy> {
             "the mapping anew at {}; what lies there has to be copied",
             Bytes(at * SECTOR_BYTES).words()
         ))
+        .after(released(patient, start.device))
         .run(format!("dmsetup remove {}", quoted(name)))
         .run(format!(
             "dmsetup create {} --table '0 {} linear {} {at}'",
@@ -188,6 +180,7 @@ fn looped(patient: &Patient<'_>, start: &Start<'_>) -> Option<Remedy> {
             "the loop device anew at {}; what lies there has to be copied",
             Bytes(at).words()
         ))
+        .after(unmounted(patient, start.device))
         .run(format!("losetup --detach {}", node(start.device)))
         .run(format!(
             "losetup --offset {at} {} {}",

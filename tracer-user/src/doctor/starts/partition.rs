@@ -5,6 +5,7 @@ use crate::{
     doctor::{
         Finding, Remedy, Severity,
         patient::{Patient, node},
+        release::released,
         rules,
     },
     superblock::{Content, TableKind},
@@ -139,7 +140,7 @@ struct Room<'a> {
     size: Option<u64>,
     /// The first sector that is another's.
     limit: Option<u64>,
-    /// Why nothing may use it meanwhile.
+    /// Commands that make whatever uses it let go.
     users: Vec<String>,
     /// It lies within an extended one, or is one.
     logical: bool,
@@ -177,7 +178,7 @@ impl<'a> Room<'a> {
             start,
             size: device.size.map(|size| size.0),
             limit: next.into_iter().chain(end).min(),
-            users: users(patient, device),
+            users: released(patient, device),
             logical: !gpt && number > 4 || extended,
         }
     }
@@ -191,13 +192,11 @@ impl<'a> Room<'a> {
         }
         let mut starts = starts;
         let start = starts.find(|start| start + size <= limit)?;
-        let mut remedy = Remedy::repair(format!(
+        let remedy = Remedy::repair(format!(
             "moves {} and its data from sector {} to {start}",
             self.device.name, self.start
-        ));
-        for user in &self.users {
-            remedy = remedy.run(user.clone());
-        }
+        ))
+        .after(self.users.clone());
         Some(
             remedy
                 .run(format!(
@@ -222,10 +221,8 @@ impl<'a> Room<'a> {
             return None;
         }
         let size = self.size?.min(self.limit?.checked_sub(start)?) / 8 * 8;
-        let mut remedy = Remedy::anew(format!("{} anew, at sector {start}", self.device.name));
-        for user in &self.users {
-            remedy = remedy.run(user.clone());
-        }
+        let remedy = Remedy::anew(format!("{} anew, at sector {start}", self.device.name))
+            .after(self.users.clone());
         (size > 0).then(|| {
             remedy
                 .run(format!(
@@ -242,20 +239,4 @@ impl<'a> Room<'a> {
                 ))
         })
     }
-}
-
-/// What has to let go of a partition first.
-fn users(patient: &Patient<'_>, device: &Device) -> Vec<String> {
-    let mut commands = Vec::new();
-    if patient.mount(device).is_some() {
-        commands.push(format!("umount {}", node(device)));
-    }
-    for holder in patient.on_top(device) {
-        commands.push(match (&holder.md, &holder.dm_name) {
-            (Some(_), _) => format!("mdadm --stop {}", node(holder)),
-            (None, Some(_)) => format!("dmsetup remove {}", node(holder)),
-            (None, None) => format!("# stop {}", holder.name),
-        });
-    }
-    commands
 }

@@ -5,6 +5,7 @@
 
 mod contents;
 mod device;
+mod md;
 
 use std::io::{self, Write};
 

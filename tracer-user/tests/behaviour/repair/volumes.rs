@@ -19,7 +19,7 @@ use crate::harness::{
 
 const PV: &str = "misaligned-pv";
 const VOLUME: &str = "misaligned-volume";
-const STRIPE: u64 = 3 * 64 << 10;
+const STRIPE: u64 = (3 * 64) << 10;
 
 /// Dropped in this order.
 struct Raid6 {
