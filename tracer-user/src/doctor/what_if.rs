@@ -132,15 +132,22 @@ impl WhatIf {
         })
     }
 
-    /// The smaller chunk that would have read least, where that is less than
-    /// half.
+    /// The largest of the smaller chunks that would have read next to nothing,
+    /// else less than half; `None` where there is none, or where a move alone
+    /// would have done as much.
     #[must_use]
     pub fn better_chunk(&self, now: Bytes) -> Option<OtherChunk> {
-        let smaller = self.chunks.iter().filter(|one| one.chunk_bytes < now.0);
-        // Of equals the largest: it splits reads least.
-        let best = smaller
-            .min_by_key(|one| (one.cost.preread_bytes, std::cmp::Reverse(one.chunk_bytes)))?;
-        (best.cost.preread_bytes < self.as_it_is.preread_bytes / 2).then_some(*best)
+        let all = self.as_it_is.preread_bytes;
+        let below = |most: u64| {
+            let chunks = self.chunks.iter().rev();
+            let mut smaller = chunks.filter(|one| one.chunk_bytes < now.0);
+            smaller.find(|one| one.cost.preread_bytes < most)
+        };
+        let best = below(all / 20).or_else(|| below(all / 2))?;
+        let moved = self.phase.map(|phase| phase.cost.preread_bytes);
+        moved
+            .is_none_or(|moved| moved > best.cost.preread_bytes)
+            .then_some(*best)
     }
 }
 
