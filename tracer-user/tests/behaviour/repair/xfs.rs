@@ -25,7 +25,8 @@ pub(super) fn mkfs(device: &Device, more: &[&str]) {
     for test in ["TEST_DIR", "TEST_DEV", "QA_CHECK_FS"] {
         mkfs.env(test, "1");
     }
-    mkfs.args(["-q", "-f", "-l", "size=8m"]).args(more);
+    mkfs.args(["-q", "-f", "-l", "size=20m", "-d", "agcount=2"]);
+    mkfs.args(more);
     let output = finished(mkfs.arg(device.node()));
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
