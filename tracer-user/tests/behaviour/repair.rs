@@ -12,6 +12,7 @@ mod ext4;
 mod healthy;
 mod luks;
 mod partition;
+mod plain;
 mod volumes;
 mod xfs;
 

@@ -187,8 +187,14 @@ fn every_layer_as_its_own_tool_says() {
         (&pe_start.into(), &"iotrace".into())
     );
     assert_eq!(offset(pv, &md, "stripe"), pe_start % stripe);
-    assert_eq!(offset(pv, &disks[0], "physical_block"), 0);
-    assert_eq!(offset(pv, &disks[4], "physical_block"), 63 * 512 % 4096);
+    // LVM begins where the array's alignment offset wants it, which kernels make
+    // differently of members that disagree.
+    for (slot, start) in [(0, 2048), (4, 63)] {
+        let part = &stack.device(&md)["md"]["components"][slot];
+        let data = part["data_offset_sectors"].as_u64().expect("as mdadm says");
+        let on_disk = (start + data) * 512 + pe_start;
+        assert_eq!(offset(pv, &disks[slot], "physical_block"), on_disk % 4096);
+    }
 
     for volume in [&plain, &secret] {
         let row = stack.device(volume);

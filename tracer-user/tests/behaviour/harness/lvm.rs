@@ -1,6 +1,11 @@
 //! LVM, as a guest has it: its `lvm.conf` knows that there is no udev.
 
-use super::{device::Device, process::run};
+use std::process::Command;
+
+use super::{
+    device::Device,
+    process::{finished, run},
+};
 
 /// Runs one of LVM's commands; what it printed.
 pub(crate) fn lvm(args: &[&str]) -> String {
@@ -40,7 +45,10 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        lvm(&["vgremove", "-q", "-f", "-y", self.name]);
-        lvm(&["pvremove", "-q", "-y", &self.on.node_text()]);
+        // After a test that failed something may still hold them.
+        let node = self.on.node_text();
+        for args in [["vgremove", "-ffy", self.name], ["pvremove", "-ffy", &node]] {
+            let _ = finished(Command::new("lvm").args(args));
+        }
     }
 }

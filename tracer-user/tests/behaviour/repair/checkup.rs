@@ -1,7 +1,11 @@
 //! What doctor says of a device and of all around it, and its commands run by
 //! a shell.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde_json::Value;
 
@@ -124,27 +128,41 @@ pub(super) fn commands(remedy: &Value) -> Vec<&str> {
 
 /// The repair as it is printed.
 pub(super) fn repair(finding: &Value) {
-    let commands = commands(&finding["repair"]);
-    assert!(!commands.is_empty(), "no repair: {finding:#}");
-    for command in commands {
-        run_from("sh", &["-c", command], Path::new("/dev/null"));
-    }
+    run(&finding["repair"], Path::new("/dev/null"), |_| "");
 }
 
-/// All anew as it is printed, a person's answers given. `more`: what a test
-/// adds to a command that would take long.
+/// The same with a person's answers given. `more`: what a test adds to a command
+/// that would take long.
+pub(super) fn repair_with(
+    finding: &Value,
+    lab: &Lab,
+    answers: &str,
+    more: impl Fn(&str) -> &'static str,
+) {
+    run(&finding["repair"], &file_of(lab, answers), more);
+}
+
+/// All anew as it is printed, likewise.
 pub(super) fn build_anew(
     finding: &Value,
     lab: &Lab,
     answers: &str,
     more: impl Fn(&str) -> &'static str,
 ) {
-    let commands = commands(&finding["build_anew"]);
-    assert!(!commands.is_empty(), "no way to build anew: {finding:#}");
+    run(&finding["build_anew"], &file_of(lab, answers), more);
+}
+
+fn file_of(lab: &Lab, answers: &str) -> PathBuf {
     let file = lab.path("answers");
     fs::write(&file, answers).expect("answers");
+    file
+}
+
+fn run(remedy: &Value, answers: &Path, more: impl Fn(&str) -> &'static str) {
+    let commands = commands(remedy);
+    assert!(!commands.is_empty(), "no commands: {remedy:#}");
     for command in commands {
         let command = format!("{command}{}", more(command));
-        run_from("sh", &["-c", &command], &file);
+        run_from("sh", &["-c", &command], answers);
     }
 }

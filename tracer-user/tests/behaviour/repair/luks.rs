@@ -1,22 +1,36 @@
-//! LUKS whose payload begins inside a stripe: nothing moves it.
+//! LUKS: a payload inside a stripe, which nothing moves, and sectors that are too
+//! short, which can be changed in place.
 
 use std::{fs, path::Path, process::Command};
 
 use super::{
     MIB,
-    checkup::{Checkup, build_anew},
-    data, disks,
+    checkup::{Checkup, build_anew, repair_with},
+    data::{self, Mounted},
+    disks,
 };
 use crate::harness::{
+    device::Device,
     lab::{Lab, Needs, load},
     md::Array,
     process::{finished, run},
+    scsi_debug::ScsiDebug,
 };
 
-const ID: &str = "misaligned-luks";
+const PAYLOAD: &str = "misaligned-luks";
+const SECTOR: &str = "crypt-sector-512";
 const NAME: &str = "iotrace-secret";
 /// Its usual way with passwords takes minutes here.
 const CHEAP: &str = " --pbkdf pbkdf2 --pbkdf-force-iterations 1000";
+
+fn cheap(command: &str) -> &'static str {
+    let derives = ["luksFormat", "reencrypt"];
+    if derives.iter().any(|word| command.contains(word)) {
+        CHEAP
+    } else {
+        ""
+    }
+}
 
 /// Closed when dropped.
 struct Opened;
@@ -29,6 +43,11 @@ impl Opened {
 
     fn node(&self) -> &Path {
         Path::new("/dev/mapper/iotrace-secret")
+    }
+
+    fn device(&self) -> Device {
+        let args = ["info", "--columns", "--noheadings", "-o", "minor", NAME];
+        Device::disk(&format!("dm-{}", run("dmsetup", &args).trim()))
     }
 }
 
@@ -62,18 +81,47 @@ fn a_payload_inside_a_stripe_is_made_anew() {
     let sum = data::checksum(opened.node(), 2 * MIB);
 
     let before = Checkup::of(&md);
-    let finding = before.finding(ID, &md);
+    let finding = before.finding(PAYLOAD, &md);
     assert_eq!(finding["numbers"]["stripe_remainder_bytes"], 68 << 10);
     assert!(finding["repair"].is_null(), "{finding:#}");
     let saved = lab.path("saved");
     data::copy(opened.node(), &saved, 2 * MIB);
-    let cheap = |command: &str| match command.contains("luksFormat") {
-        true => CHEAP,
-        false => "",
-    };
     build_anew(finding, &lab, "0123456789\n", cheap);
     let opened = Opened::new(&node, &key);
-    before.cured_of(ID);
+    before.cured_of(PAYLOAD);
     data::copy(&saved, opened.node(), 2 * MIB);
     assert_eq!(data::checksum(opened.node(), 2 * MIB), sum);
+}
+
+#[test]
+#[ignore = "needs dm and scsi_debug: run in a guest"]
+fn short_sectors_are_encrypted_again_in_place() {
+    let needs = ["cryptsetup", "mkfs.ext4", "mount"].map(Needs::Program);
+    let Some(lab) = Lab::open("short_sectors_are_encrypted_again_in_place", &needs) else {
+        return;
+    };
+    load("dm-mod");
+    let module = ScsiDebug::load(&["dev_size_mb=32", "sector_size=512", "physblk_exp=3"]);
+    let disk = module.disk();
+    let (node, file) = (disk.node_text(), lab.path("key"));
+    fs::write(&file, "0123456789").expect("a key file");
+    let key = file.display().to_string();
+    let format = format!("cryptsetup luksFormat -q --type luks2 --sector-size 512 {node} {key}");
+    run("sh", &["-c", &(format + CHEAP)]);
+    let opened = Opened::new(&node, &key);
+    let inner = opened.device();
+    let inner_node = inner.node_text();
+    run("mkfs.ext4", &["-q", "-F", "-b", "4096", &inner_node]);
+    let mounted = Mounted::new(&inner, &lab);
+    data::write(&mounted.file(), 3 * MIB);
+    let sum = data::checksum(&mounted.file(), 3 * MIB);
+
+    let before = Checkup::of(&disk);
+    let finding = before.finding(SECTOR, &inner);
+    repair_with(finding, &lab, "0123456789\n", cheap);
+    before.cured_of(SECTOR);
+    let inner = opened.device();
+    assert_eq!(inner.number("queue/logical_block_size"), 4096);
+    let mounted = Mounted::new(&inner, &lab);
+    assert_eq!(data::checksum(&mounted.file(), 3 * MIB), sum);
 }
