@@ -318,11 +318,8 @@ fn encryption_in_sectors_of_512() {
         .finding("dm-0", "crypt-sector-512");
     assert_eq!(
         commands(finding.repair.as_ref()),
-        [
-            "cryptsetup close secret",
-            "cryptsetup reencrypt --sector-size 4096 /dev/sda",
-            "cryptsetup open /dev/sda secret"
-        ]
+        // Open: else cryptsetup refuses to make sectors longer.
+        ["cryptsetup reencrypt --sector-size 4096 /dev/sda"]
     );
     with(" 1 sector_size:4096").is_sound();
 }
