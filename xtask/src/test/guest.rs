@@ -28,7 +28,7 @@ const PREEMPTIBLE: [&str; 1] = ["sid"];
 /// asks the kernel.
 const BETWEEN: [&str; 2] = ["6.1", "6.12"];
 const TRIED_BETWEEN: &str = " IOTRACE_WAYS=btf,tracepoint";
-const LEFT_OUT_BETWEEN: [&str; 10] = [
+const LEFT_OUT_BETWEEN: [&str; 11] = [
     "bad_input::",
     "endings::",
     "oracle::",
@@ -39,6 +39,7 @@ const LEFT_OUT_BETWEEN: [&str; 10] = [
     "disks::intervals_add_up_to_the_summary",
     "mapped::a_loop_device_on_a_mapped_one",
     "mapped::dm_crypt",
+    "repair::",
 ];
 
 /// iotrace and its tests, under the names that the guest knows them by.
