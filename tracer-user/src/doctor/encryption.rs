@@ -92,14 +92,15 @@ fn reencrypt(
         "encrypts it again in sectors of {}, data kept",
         Bytes(sector).words()
     ));
-    remedy = remedy
-        .after(released(patient, device))
-        .run(format!("cryptsetup close {name}"));
+    remedy = remedy.after(released(patient, device));
     if matches!(luks, Luks::V1(_)) {
         remedy = remedy
+            .run(format!("cryptsetup close {name}"))
             .run(format!("cryptsetup convert --type luks2 {}", node(below)))
-            .warn("save the header first: `cryptsetup luksHeaderBackup`");
+            .warn("save the header first: `cryptsetup luksHeaderBackup`")
+            .run(format!("cryptsetup open {} {name}", node(below)));
     }
+    // Open, or cryptsetup refuses: it looks at the blocks of what lies on it.
     Some(
         remedy
             .run(format!(
@@ -109,8 +110,7 @@ fn reencrypt(
             .warn(
                 "rewrites the whole device, which takes hours; save the data and the header first \
                  (`cryptsetup luksHeaderBackup`)",
-            )
-            .run(format!("cryptsetup open {} {name}", node(below))),
+            ),
     )
 }
 

@@ -229,23 +229,14 @@ fn odd_length(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
     })
 }
 
-/// A partition's length set to so many sectors.
-fn resized(patient: &Patient<'_>, device: &Device, sectors: u64, remedy: Remedy) -> Option<Remedy> {
+/// A partition's length set to so many sectors: the commands.
+fn resized(patient: &Patient<'_>, device: &Device, sectors: u64) -> Option<[String; 2]> {
     let partition = device.partition?;
-    let disk = patient.device(partition.disk)?;
-    Some(
-        remedy
-            .run(format!(
-                "echo ',{sectors}' | sfdisk --no-reread --no-tell-kernel -N {} {}",
-                partition.number,
-                node(disk)
-            ))
-            .run(format!(
-                "partx --update --nr {} {}",
-                partition.number,
-                node(disk)
-            )),
-    )
+    let (number, disk) = (partition.number, node(patient.device(partition.disk)?));
+    Some([
+        format!("echo ',{sectors}' | sfdisk --no-reread --no-tell-kernel -N {number} {disk}"),
+        format!("partx --update --nr {number} {disk}"),
+    ])
 }
 
 /// Up to the next multiple, where there is room.
@@ -260,19 +251,16 @@ fn longer(patient: &Patient<'_>, device: &Device) -> Option<Remedy> {
         .min();
     // What a GPT keeps at the end.
     let limit = next.unwrap_or(disk.size?.0.saturating_sub(34));
+    let fits = partition.start.0 + sectors <= limit;
+    let [table, kernel] = resized(patient, device, sectors).filter(|_| fits)?;
     let remedy = Remedy::repair(format!("{} made longer, its data kept", device.name));
-    (partition.start.0 + sectors <= limit)
-        .then(|| resized(patient, device, sectors, remedy))
-        .flatten()
+    Some(remedy.run(table).run(kernel))
 }
 
 fn shorter(patient: &Patient<'_>, device: &Device) -> Option<Remedy> {
     let sectors = device.size?.0 / (PAGE / 512) * (PAGE / 512);
-    let remedy = Remedy::anew(format!(
-        "{} made shorter: what lies in its last sectors is lost",
-        device.name
-    ));
-    (sectors > 0)
-        .then(|| resized(patient, device, sectors, remedy))
-        .flatten()
+    let [table, kernel] = resized(patient, device, sectors).filter(|_| sectors > 0)?;
+    let remedy = Remedy::anew(format!("{} made shorter", device.name)).run(table);
+    let remedy = remedy.warn("what lies in its last sectors is lost");
+    Some(remedy.run(kernel))
 }

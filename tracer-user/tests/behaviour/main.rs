@@ -38,5 +38,6 @@ mod processes;
 mod prometheus;
 mod raid10;
 mod refused;
+mod repair;
 mod serve;
 mod stack;

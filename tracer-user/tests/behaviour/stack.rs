@@ -6,13 +6,13 @@ use crate::harness::{
     device::Device,
     lab::{Lab, Needs, load},
     loopdev::Loop,
+    lvm,
     md::Array,
     partition::Partition,
     process::{run, run_from},
     scsi_debug::ScsiDebug,
 };
 
-mod lvm;
 mod printed;
 
 use printed::{Stack, as_lsblk_says, offset, print, stack, told};

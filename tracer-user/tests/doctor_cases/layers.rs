@@ -185,6 +185,42 @@ fn extents_that_are_no_multiple_of_a_stripe() {
     let finding = machine.finding("dm-0", "misaligned-volume");
     assert_eq!(numbers(&finding, ["stripe_remainder_bytes"]), [65_536]);
     assert_eq!(machine.ids().len(), 1);
+    // Every seventh extent lies right.
+    assert_eq!(
+        commands(finding.repair.as_ref()),
+        ["pvmove --alloc anywhere /dev/md0:1-1 /dev/md0:0-0"]
+    );
+}
+
+/// Each has extents of its own to go to, whichever is moved first.
+#[test]
+fn volumes_that_are_moved_do_not_meet() {
+    let tree = RAID6.tree()
+        + &mapping("dm-0", 0, "vg-a", "LVM-a", "md0")
+        + &mapping("dm-1", 1, "vg-b", "LVM-b", "md0")
+        + &mapping("dm-2", 2, "vg-c", "LVM-c", "md0");
+    let table = |extent: u64| format!("16384: 9:0 {}", 2688 + extent * 8192);
+    let (a, b, c) = (table(1), table(3), table(5));
+    let tables = [
+        ("253:0", "linear", &*a),
+        ("253:1", "linear", &*b),
+        ("253:2", "linear", &*c),
+    ];
+    let machine = Machine::mapped(&tree, &tables).holds("md0", pv(1_376_256, 4 << 20, 17));
+    let moved = ["dm-0", "dm-1", "dm-2"].map(|device| {
+        let finding = machine.finding(device, "misaligned-volume");
+        commands(finding.repair.as_ref())
+    });
+    let of = |text: &str| vec![format!("pvmove --alloc anywhere {text}")];
+    assert_eq!(
+        moved,
+        [
+            of("/dev/md0:1-2 /dev/md0:7-8"),
+            of("/dev/md0:3-4 /dev/md0:14-15"),
+            // 21 would be the next.
+            vec![]
+        ]
+    );
 }
 
 /// Without permission to look into the array, its tables tell as much.

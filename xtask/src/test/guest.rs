@@ -28,7 +28,7 @@ const PREEMPTIBLE: [&str; 1] = ["sid"];
 /// asks the kernel.
 const BETWEEN: [&str; 2] = ["6.1", "6.12"];
 const TRIED_BETWEEN: &str = " IOTRACE_WAYS=btf,tracepoint";
-const LEFT_OUT_BETWEEN: [&str; 11] = [
+const LEFT_OUT_BETWEEN: [&str; 12] = [
     "bad_input::",
     "endings::",
     "oracle::",
@@ -40,6 +40,7 @@ const LEFT_OUT_BETWEEN: [&str; 11] = [
     "mapped::a_loop_device_on_a_mapped_one",
     "mapped::dm_crypt",
     "origins::every_write",
+    "repair::",
 ];
 
 /// iotrace and its tests, under the names that the guest knows them by.

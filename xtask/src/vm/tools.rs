@@ -16,7 +16,7 @@ use super::file_name;
 use crate::{debian::Package, process};
 
 /// Programs in the guest's /bin, beside busybox's own, and who brings them.
-const PROGRAMS: [(&str, &str); 36] = [
+const PROGRAMS: [(&str, &str); 38] = [
     ("bash", "bash"),
     ("blktrace", "blkparse"),
     ("blktrace", "blktrace"),
@@ -44,6 +44,9 @@ const PROGRAMS: [(&str, &str); 36] = [
     ("kmod", "rmmod"),
     ("lvm2", "lvm"),
     ("mdadm", "mdadm"),
+    // busybox's own knows other options.
+    ("mount", "mount"),
+    ("mount", "umount"),
     ("prometheus", "prometheus"),
     ("util-linux", "blkdiscard"),
     ("util-linux", "blockdev"),
@@ -76,18 +79,31 @@ const HIDDEN_LIBRARIES: [&str; 2] = ["libgcc_s.so.1", "ossl-modules/legacy.so"];
 /// For an editable line in the guest's shell.
 const TERMINAL_TYPES: [&str; 2] = ["lib/terminfo/l/linux", "lib/terminfo/x/xterm"];
 
-/// The merged root of today's distributions, with one folder for programs.
-const LINKS: [(&str, &str); 6] = [
+/// The merged root of today's distributions, with one folder for programs, and
+/// names that a program is called by.
+const LINKS: [(&str, &str); 12] = [
     ("bin", "usr/bin"),
     ("sbin", "usr/bin"),
     ("lib", "usr/lib"),
     ("lib64", "usr/lib64"),
     ("usr/sbin", "bin"),
+    ("usr/bin/lvcreate", "lvm"),
+    ("usr/bin/pvcreate", "lvm"),
+    ("usr/bin/pvmove", "lvm"),
+    ("usr/bin/pvremove", "lvm"),
     ("usr/bin/sh", "dash"),
+    ("usr/bin/vgcreate", "lvm"),
+    ("usr/bin/vgremove", "lvm"),
 ];
 
 const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\n\
                       nobody:x:65534:65534:nobody:/nonexistent:/bin/sh\n";
+/// There is neither udev nor a daemon of LVM's, and nobody to wait for a report
+/// of `pvmove` every 15 s.
+const LVM_CONF: &str = "activation { udev_sync=0 udev_rules=0 monitoring=0 polling_interval=1 }\n\
+                        global { event_activation=0 use_lvmpolld=0 }\n\
+                        devices { use_devicesfile=0 scan_lvs=0 }\n\
+                        backup { backup=0 archive=0 }\n";
 const GROUP: &str = "root:x:0:\ndisk:x:6:\nnogroup:x:65534:\n";
 
 /// What has to be installed here; one program of each package is proof of it.
@@ -127,6 +143,8 @@ pub(super) fn lay_out(root: &Path) -> Result<()> {
     }
     fs::write(root.join("etc/passwd"), PASSWD)?;
     fs::write(root.join("etc/group"), GROUP)?;
+    fs::create_dir_all(root.join("etc/lvm"))?;
+    fs::write(root.join("etc/lvm/lvm.conf"), LVM_CONF)?;
     let mut libraries = BTreeSet::new();
     for (_, program) in PROGRAMS {
         let path = path_of(program)?;

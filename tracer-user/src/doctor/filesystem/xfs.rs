@@ -22,6 +22,9 @@ use crate::{
 /// `XFS_SB_VERSION_DALIGNBIT`, fs/xfs/libxfs/xfs_format.h.
 const HAS_STRIPE: u16 = 0x0100;
 
+/// `calc_stripe_factors`, mkfs/xfs_mkfs.c of xfsprogs: on less it takes no hint.
+const SMALL_DATA: u64 = 1 << 30;
+
 /// Chunk and stripe as XFS has them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Told {
@@ -88,7 +91,7 @@ pub(super) fn finding(patient: &Patient<'_>, device: &Device) -> Option<Finding>
                 unit: chunk.0,
                 width: stripe.0,
             };
-            Some(missing(patient, device, owner, right, parity))
+            Some(missing(patient, device, (owner, parity), right, on_disk))
         }
         (Below::Plain, Some(told)) => Some(needless(patient, device, told, mount)),
         _ => None,
@@ -208,11 +211,11 @@ fn made(patient: &Patient<'_>, device: &Device, right: Told) -> Remedy {
 fn missing(
     patient: &Patient<'_>,
     device: &Device,
-    owner: &Device,
+    (owner, parity): (&Device, bool),
     right: Told,
-    parity: bool,
+    on_disk: Option<&Xfs>,
 ) -> Finding {
-    let finding = Finding::new(
+    let mut finding = Finding::new(
         &rules::XFS_MISSING,
         &device.name,
         format!(
@@ -227,11 +230,13 @@ fn missing(
     .number("right_swidth_sectors", right.width / SECTOR_BYTES)
     .expected("long writes begin anywhere in a stripe")
     .remedy(made(patient, device, right));
-    if parity {
-        finding.severity(Severity::Warning)
-    } else {
-        finding
+    let bytes = on_disk.map(|xfs| xfs.data_blocks.saturating_mul(xfs.block_size.0));
+    if bytes.is_some_and(|bytes| bytes < SMALL_DATA) {
+        finding = finding.and("on less than 1 GiB mkfs.xfs leaves them out by itself");
+    } else if parity {
+        finding = finding.severity(Severity::Warning);
     }
+    finding
 }
 
 fn needless(patient: &Patient<'_>, device: &Device, told: Told, mount: Option<&Mount>) -> Finding {

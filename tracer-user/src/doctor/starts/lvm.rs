@@ -8,7 +8,7 @@ use super::{Fault, Off, Start, next_start, with_faults};
 use crate::{
     dm::Target,
     doctor::{
-        Cost, Finding, Remedy,
+        Cost, Finding, Remedy, Step,
         patient::{Patient, lcm, named, node, quoted},
         release::unmounted,
         rules,
@@ -140,8 +140,7 @@ fn volumes<'a>(patient: &Patient<'a>, on: &Device) -> Vec<Volume<'a>> {
     volumes
 }
 
-/// Each volume that lies wrong moved to free extents that lie right, on the same
-/// physical volume.
+/// All volumes of a physical one that lie wrong, moved.
 fn moved(
     patient: &Patient<'_>,
     device: &Device,
@@ -149,6 +148,54 @@ fn moved(
     volumes: &[Volume<'_>],
     wrong: &[&Volume<'_>],
 ) -> Option<Remedy> {
+    if wrong.is_empty() {
+        return None;
+    }
+    let moves = moves(patient, device, pv, volumes, wrong)?;
+    let all: Vec<Step> = moves.into_iter().collect::<Option<_>>()?;
+    remedy(device, pv, all)
+}
+
+/// One volume moved, so that the others that lie wrong have room as well.
+pub(super) fn volume_moved(
+    patient: &Patient<'_>,
+    volume: &Device,
+    device: &Device,
+    lies_right: impl Fn(Bytes) -> bool,
+) -> Option<Remedy> {
+    let pv = patient.pv(device)?;
+    let volumes = volumes(patient, device);
+    let wrong: Vec<&Volume<'_>> = volumes
+        .iter()
+        .filter(|volume| !lies_right(volume.start))
+        .collect();
+    let place = wrong
+        .iter()
+        .position(|wrong| wrong.device.id == volume.id)?;
+    let mut moves = moves(patient, device, pv, &volumes, &wrong)?;
+    remedy(device, pv, vec![moves.get_mut(place)?.take()?])
+}
+
+fn remedy(device: &Device, pv: &LvmPv, steps: Vec<Step>) -> Option<Remedy> {
+    let mut remedy = Remedy::repair(format!(
+        "moves the volumes of {} within {} to extents that lie on the boundary; they may stay in use",
+        pv.group.as_ref()?.name,
+        named(device)
+    ));
+    remedy.steps = steps;
+    Some(remedy)
+}
+
+/// Each volume that lies wrong moved to free extents that lie right, on the same
+/// physical volume, beside the others; `None` for one without room, or in
+/// pieces.
+fn moves(
+    patient: &Patient<'_>,
+    device: &Device,
+    pv: &LvmPv,
+    volumes: &[Volume<'_>],
+    wrong: &[&Volume<'_>],
+) -> Option<Vec<Option<Step>>> {
     let group = pv.group.as_ref()?;
     let (first, extent) = (pv.pe_start()?.0, group.extent_size.bytes().0);
     let count = group.pe_count?.min(MOST_EXTENTS);
@@ -157,37 +204,30 @@ fn moved(
         Some((begin, volume.len.0.div_ceil(extent)))
     };
     let mut used: Vec<(u64, u64)> = volumes.iter().map(extents).collect::<Option<_>>()?;
-    let mut remedy = Remedy::repair(format!(
-        "moves the volumes of {} within {} to extents that lie on the boundary; they may stay in use",
-        group.name,
-        named(device)
-    ));
-    if wrong.is_empty() || wrong.iter().any(|volume| !volume.whole) {
-        return None;
-    }
-    for volume in wrong {
-        let (begin, len) = extents(volume)?;
+    let good = |at: u64| {
+        let start = first + at * extent;
+        next_start(patient, device, start) == Some(start)
+    };
+    let mut one = |volume: &Volume<'_>| {
+        let (begin, len) = extents(volume).filter(|_| volume.whole)?;
         let free =
             |at: u64| at + len <= count && used.iter().all(|(b, n)| at + len <= *b || b + n <= at);
-        let good = |at: u64| {
-            let start = first + at * extent;
-            next_start(patient, device, start) == Some(start)
-        };
         let to = (0..count).find(|at| free(*at) && good(*at))?;
         used.push((to, len));
-        remedy = remedy
-            .run(format!(
+        Some(Step {
+            command: format!(
                 "pvmove --alloc anywhere {dev}:{begin}-{} {dev}:{to}-{}",
                 begin + len - 1,
                 to + len - 1,
                 dev = node(device)
-            ))
-            .warn(format!(
+            ),
+            warning: Some(format!(
                 "copies {} within the array; it goes on after a crash (`pvmove`)",
                 volume.len.words()
-            ));
-    }
-    Some(remedy)
+            )),
+        })
+    };
+    Some(wrong.iter().map(|volume| one(volume)).collect())
 }
 
 /// The physical volume and its group anew.

@@ -48,7 +48,23 @@ pub(super) fn finding(patient: &Patient<'_>, start: &Start<'_>, faults: &[Fault]
     if let Some(cost) = cost {
         finding.cost = Cost::Measured(cost);
     }
-    finding.maybe(anew(patient, start, faults))
+    finding
+        .maybe(moved(patient, start))
+        .maybe(anew(patient, start, faults))
+}
+
+/// What leaves the data: of logical volumes only.
+fn moved(patient: &Patient<'_>, start: &Start<'_>) -> Option<Remedy> {
+    let lies_right = |at: Bytes| {
+        let there = Start {
+            start: at,
+            own: at.0.into(),
+            ..*start
+        };
+        there.faults(patient).is_empty()
+    };
+    (start.rule == &rules::VOLUME)
+        .then(|| lvm::volume_moved(patient, start.device, start.below, lies_right))?
 }
 
 /// Pre-reads of the array, where this layer shifts what is written to it.

@@ -13,6 +13,7 @@ pub(crate) mod hidden;
 pub(crate) mod ioctl;
 pub(crate) mod lab;
 pub(crate) mod loopdev;
+pub(crate) mod lvm;
 pub(crate) mod mapping;
 pub(crate) mod md;
 pub(crate) mod partition;

@@ -1,38 +1,38 @@
-//! LVM, in a guest without udev.
+//! LVM, as a guest has it: its `lvm.conf` knows that there is no udev.
 
 use std::process::Command;
 
-use crate::harness::{
+use super::{
     device::Device,
     process::{finished, run},
 };
 
-/// No udev is there to be waited for, and no other configuration.
-const CONFIG: &str = "activation { udev_sync=0 udev_rules=0 } global { event_activation=0 } \
-                      devices { use_devicesfile=0 scan_lvs=0 }";
-
 /// Runs one of LVM's commands; what it printed.
-pub(super) fn lvm(args: &[&str]) -> String {
-    let (command, rest) = args.split_first().expect("a command");
-    run("lvm", &[&[*command, "--config", CONFIG], rest].concat())
+pub(crate) fn lvm(args: &[&str]) -> String {
+    run("lvm", args)
 }
 
-/// A volume group; gone when dropped.
-pub(super) struct Group {
+/// A volume group on one device; gone when dropped.
+pub(crate) struct Group {
     name: &'static str,
     on: Device,
 }
 
 impl Group {
-    pub(super) fn create(name: &'static str, on: &Device) -> Self {
+    pub(crate) fn create(name: &'static str, on: &Device) -> Self {
+        Self::create_with(name, on, &[])
+    }
+
+    /// The same with more options for `pvcreate`.
+    pub(crate) fn create_with(name: &'static str, on: &Device, more: &[&str]) -> Self {
         let node = on.node_text();
-        lvm(&["pvcreate", "-q", "-y", &node]);
+        lvm(&[&["pvcreate", "-q", "-y", &node], more].concat());
         lvm(&["vgcreate", "-q", name, &node]);
         let on = on.clone();
         Self { name, on }
     }
 
-    pub(super) fn volume(&self, name: &str, mib: u32) -> Device {
+    pub(crate) fn volume(&self, name: &str, mib: u32) -> Device {
         let size = format!("{mib}m");
         lvm(&[
             "lvcreate", "-q", "-y", "-W", "n", "-Z", "n", "-n", name, "-L", &size, self.name,
@@ -48,8 +48,6 @@ impl Drop for Group {
         // After a test that failed something may still hold them.
         let node = self.on.node_text();
         for args in [["vgremove", "-ffy", self.name], ["pvremove", "-ffy", &node]] {
-            let [command, how, what] = args;
-            let args = [command, "--config", CONFIG, how, what];
             let _ = finished(Command::new("lvm").args(args));
         }
     }
