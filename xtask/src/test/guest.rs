@@ -24,8 +24,8 @@ const PREEMPTIBLE: [&str; 1] = ["sid"];
 /// Kernels between the oldest and the newest. All of md is tried on them, and a
 /// device of each kind; what is the same on the oldest and the newest is left to
 /// these: programs attached by raw tracepoint (the verifier sees half of their
-/// shapes here, too), devices that come and go, more geometries, and what hardly
-/// asks the kernel.
+/// shapes here, too), devices that come and go, more geometries, every length of
+/// a write, remedies, and what hardly asks the kernel.
 const BETWEEN: [&str; 2] = ["6.1", "6.12"];
 const TRIED_BETWEEN: &str = " IOTRACE_WAYS=btf,tracepoint";
 const LEFT_OUT_BETWEEN: [&str; 12] = [
