@@ -10,7 +10,7 @@ use crate::{
     doctor::{
         Finding, Remedy, Severity, Sure,
         patient::{Patient, named, node},
-        release::unmounted,
+        release::{meanwhile, unmounted},
         rules,
     },
     stack::mounted::MountedAs,
@@ -175,7 +175,7 @@ fn mounted_with(
     if mount.is_some() {
         remedy = remedy
             .run(format!("umount {at}"))
-            .warn("nothing may use it meanwhile");
+            .warn(mount.map_or("nothing may use it meanwhile", meanwhile));
     }
     remedy = remedy.run(format!(
         "mount -o {} {} {at}",
@@ -253,7 +253,7 @@ fn needless(patient: &Patient<'_>, device: &Device, told: Told, mount: Option<&M
     if mount.is_some() {
         remedy = remedy
             .run(format!("umount {at}"))
-            .warn("nothing may use it meanwhile");
+            .warn(mount.map_or("nothing may use it meanwhile", meanwhile));
     }
     finding
         .number("sunit_sectors", told.unit / SECTOR_BYTES)

@@ -4,9 +4,12 @@
 //! A layer is told only for what it adds itself: what begins at a multiple of a
 //! boundary is not to blame for the one below.
 
+mod hinted;
 mod lvm;
 mod others;
 mod partition;
+
+use std::collections::BTreeSet;
 
 use super::{
     Finding, Severity, Sure,
@@ -18,7 +21,7 @@ use crate::{
     raid::{ArraySector, Extent, Preread},
     superblock::{BcacheRole, Content, Luks},
     sysfs::{device::Device, notes::LARGEST_DRIVE_BLOCK},
-    units::{Bytes, SECTOR_BYTES, Sectors},
+    units::{Bytes, DevId, SECTOR_BYTES, Sectors},
 };
 
 /// Where one layer begins on the device below it.
@@ -52,15 +55,41 @@ pub(super) struct Fault {
 }
 
 pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
-    let mut found = partition::findings(patient);
-    found.extend(lvm::physical_volumes(patient));
+    let mut found = lvm::physical_volumes(patient);
+    // Where each finding of members is in the list.
+    let mut of_members: Vec<(DevId, Vec<Fault>, usize)> = Vec::new();
     for start in starts(patient) {
         let faults = start.faults(patient);
-        if !faults.is_empty() {
-            found.push(others::finding(patient, &start, &faults));
+        if faults.is_empty() {
+            continue;
         }
+        // Members that lie alike are told by the first.
+        if start.rule == &rules::MEMBER_DATA {
+            let mut known = of_members.iter();
+            let alike = known.find(|(id, known, _)| *id == start.device.id && *known == faults);
+            if let Some(first) = alike.and_then(|(.., at)| found.get_mut(*at)) {
+                first
+                    .evidence
+                    .push(format!("the same on {}", named(start.below)));
+                continue;
+            }
+            of_members.push((start.device.id, faults.clone(), found.len()));
+        }
+        found.push(others::finding(patient, &start, &faults));
     }
-    found
+    let mut partitions = partition::findings(patient);
+    let told: BTreeSet<DevId> = found
+        .iter()
+        .chain(&partitions)
+        .filter(|finding| finding.severity == Severity::Error)
+        .filter_map(|finding| {
+            let device = patient.stack.topology.by_name(&finding.device)?;
+            Some(device.id)
+        })
+        .collect();
+    partitions.retain(|finding| !partition::is_anothers(patient, finding, &told));
+    partitions.extend(found);
+    partitions
 }
 
 /// Every layer that is no partition and no physical volume.

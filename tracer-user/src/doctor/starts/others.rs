@@ -26,8 +26,13 @@ pub(super) fn finding(patient: &Patient<'_>, start: &Start<'_>, faults: &[Fault]
         .collect();
     let next = start.next(patient, start.start.0);
     let mut evidence = format!(
-        "{} begins {} into {}: {}",
+        "{} {} {} into {}: {}",
         start.what,
+        if start.what.ends_with("data") {
+            "begin"
+        } else {
+            "begins"
+        },
         start.start.words(),
         named(start.below),
         texts.join(", ")

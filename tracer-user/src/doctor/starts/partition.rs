@@ -1,9 +1,11 @@
 //! Partitions that start where they should not, and where they should.
 
-use super::{Fault, Off, measured, with_faults};
+use std::collections::BTreeSet;
+
+use super::{Fault, Off, hinted, measured, with_faults};
 use crate::{
     doctor::{
-        Finding, Remedy, Severity,
+        Finding, Remedy, Severity, Step,
         patient::{Patient, node},
         release::released,
         rules,
@@ -14,7 +16,7 @@ use crate::{
         notes::one_start,
         start::{Against, StartCheck},
     },
-    units::{SECTOR_BYTES, Sectors},
+    units::{DevId, SECTOR_BYTES, Sectors},
 };
 
 /// Sectors that a GPT keeps at the end of its disk.
@@ -29,13 +31,44 @@ pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
         .collect()
 }
 
+/// A partition that begins on a block of what it lies on, if that began on one
+/// itself: what is below is to blame, and told.
+pub(super) fn is_anothers(
+    patient: &Patient<'_>,
+    finding: &Finding,
+    told: &BTreeSet<DevId>,
+) -> bool {
+    let on_block = || {
+        let device = patient.stack.topology.by_name(&finding.device)?;
+        let block = finding.numbers.get("physical_block_bytes")?;
+        let start = device.partition?.start.bytes().0;
+        let others = ["chunk_bytes", "stripe_bytes", "boundary_bytes"];
+        let only = others
+            .iter()
+            .all(|name| !finding.numbers.contains_key(name));
+        let around = patient.stack.topology.around(vec![device.partition?.disk]);
+        // `around` has the partition itself on top, never below.
+        let mut below = around.asked.iter().chain(&around.below);
+        let blamed = below.any(|id| told.contains(id));
+        Some(only && start.checked_rem(*block) == Some(0) && blamed)
+    };
+    on_block() == Some(true)
+}
+
 fn finding(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
     let partition = device.partition?;
     let disk = patient.device(partition.disk)?;
+    // What is found on a component is the table of what is made of it, which
+    // has the partition.
+    if !disk.holders.is_empty() {
+        return None;
+    }
     let checks = relevant(patient, device);
     let wrong: Vec<&StartCheck> = checks.iter().filter(|check| !check.is_aligned()).collect();
     // What may be 4096 inside is told of the drive.
-    let (first, more) = wrong.split_first()?;
+    let Some((first, more)) = wrong.split_first() else {
+        return hinted::finding(device, disk);
+    };
     let faults: Vec<Fault> = wrong.iter().filter_map(|check| fault(check)).collect();
     let mut finding = Finding::new(&rules::PARTITION, &device.name, one_start(first));
     for check in more {
@@ -65,7 +98,7 @@ fn finding(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
             finding = finding.number(name, sector);
         }
     }
-    let finding = finding.measured(measured(patient, device));
+    let finding = hinted::with(finding, device, disk).measured(measured(patient, device));
     let room = Room::of(patient, device, disk);
     Some(
         finding
@@ -110,7 +143,11 @@ fn fault(check: &StartCheck) -> Option<Fault> {
 /// away from an aligned position.
 fn next(checks: &[StartCheck], start: Sectors, mib: bool) -> Option<u64> {
     let on = |check: &StartCheck, sector: u64| {
-        let past = u128::from(sector - check.start_sector.0) * u128::from(SECTOR_BYTES);
+        // Past the last sector there is nothing to be had.
+        let Some(past) = sector.checked_sub(check.start_sector.0) else {
+            return false;
+        };
+        let past = u128::from(past) * u128::from(SECTOR_BYTES);
         let past = past + u128::from(check.remainder_bytes.0);
         past.checked_rem(check.boundary_bytes.0.into()) == Some(0)
     };
@@ -125,7 +162,7 @@ fn next(checks: &[StartCheck], start: Sectors, mib: bool) -> Option<u64> {
     } else {
         from
     };
-    let candidates = (0..FARTHEST).map(|turn| from.saturating_add(turn * step));
+    let candidates = (0..FARTHEST).map_while(|turn| from.checked_add(turn * step));
     candidates
         .into_iter()
         .find(|sector| checks.iter().all(|check| on(check, *sector)))
@@ -141,7 +178,7 @@ struct Room<'a> {
     /// The first sector that is another's.
     limit: Option<u64>,
     /// Commands that make whatever uses it let go.
-    users: Vec<String>,
+    users: Vec<Step>,
     /// It lies within an extended one, or is one.
     logical: bool,
 }
@@ -158,7 +195,7 @@ impl<'a> Room<'a> {
                 _ => None,
             });
         let end = match table.map(|table| table.kind) {
-            Some(TableKind::Gpt { last_usable, .. }) => Some(last_usable.0 + 1),
+            Some(TableKind::Gpt { last_usable, .. }) => Some(last_usable.0.saturating_add(1)),
             Some(TableKind::Mbr { .. }) => disk.size.map(|size| size.0),
             None => disk.size.map(|size| size.0.saturating_sub(GPT_TAIL)),
         };
@@ -191,7 +228,7 @@ impl<'a> Room<'a> {
             return None;
         }
         let mut starts = starts;
-        let start = starts.find(|start| start + size <= limit)?;
+        let start = starts.find(|start| start.checked_add(size).is_some_and(|end| end <= limit))?;
         let remedy = Remedy::repair(format!(
             "moves {} and its data from sector {} to {start}",
             self.device.name, self.start

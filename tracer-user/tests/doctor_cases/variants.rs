@@ -1,0 +1,167 @@
+//! Other numbers of the cases' kinds, and facts that must not be told twice.
+
+use iotrace::doctor::{Severity, Sure};
+
+use super::build::{Array, Machine, RAID1, RAID5, disk, mapping, numbers, partition};
+
+#[test]
+fn a_start_off_a_hint_that_may_be_a_stripe() {
+    let hinted = |io_min: u64, io_opt: u64, start: u64| {
+        let tree = disk("sda", 0)
+            + &format!(
+                "sda/queue/minimum_io_size = {io_min}
+                 sda/queue/optimal_io_size = {io_opt}
+                "
+            )
+            + &partition("sda", 1, "8:1", start, 80000);
+        Machine::new(&tree)
+    };
+    let names = [
+        "io_opt_bytes",
+        "io_opt_remainder_bytes",
+        "next_aligned_sector",
+        "next_mib_aligned_sector",
+    ];
+    // As CASES S1 has it, where the array itself is hidden.
+    let machine = hinted(196_608, 196_608, 2048);
+    let finding = machine.finding("sda1", "misaligned-partition");
+    assert_eq!(numbers(&finding, names), [196_608, 65536, 2304, 6144]);
+    assert_eq!(
+        (finding.severity, finding.sure),
+        (Severity::Info, Sure::Possible)
+    );
+    assert!(finding.repair.unwrap().steps.is_empty());
+    // A chunk and a stripe of whole chunks: a hardware RAID's.
+    let machine = hinted(65536, 196_608, 2048);
+    let finding = machine.finding("sda1", "misaligned-partition");
+    assert_eq!(finding.severity, Severity::Warning);
+    hinted(65536, 196_608, 3072).is_sound();
+    // P3: off the block, and off the cluster too.
+    let finding = hinted(65536, 65536, 1).finding("sda1", "misaligned-partition");
+    assert_eq!(
+        numbers(
+            &finding,
+            ["physical_remainder_bytes", "io_opt_remainder_bytes"]
+        ),
+        [512, 512]
+    );
+    assert!(finding.evidence[1].ends_with("the next start on one: sector 128"));
+}
+
+#[test]
+fn a_bridge_that_hides_the_drives_block() {
+    let tree = disk("sda", 0)
+        + "sda/queue/physical_block_size = 512
+           sda/queue/optimal_io_size = 33553920
+          "
+        + &partition("sda", 1, "8:1", 65535, 1_000_000);
+    let finding = Machine::new(&tree).finding("sda", "io-opt-implausible");
+    assert_eq!(numbers(&finding, ["assumed_remainder_bytes"]), [3584]);
+    assert_eq!(finding.severity, Severity::Warning);
+}
+
+#[test]
+fn alignment_that_no_layer_below_explains() {
+    let tree = |start| {
+        disk("sda", 0)
+            + "sda/alignment_offset = -1
+              "
+            + &partition("sda", 1, "8:1", start, 8000)
+    };
+    let finding = Machine::new(&tree(63)).finding("sda", "alignment-inconsistent");
+    assert_eq!(numbers(&finding, ["assumed_remainder_bytes"]), [3584]);
+    assert_eq!(finding.severity, Severity::Warning);
+    let finding = Machine::new(&tree(2048)).finding("sda", "alignment-inconsistent");
+    assert_eq!(finding.severity, Severity::Info);
+}
+
+/// Mending both would put the upper one wrong again.
+#[test]
+fn a_partition_is_not_told_for_the_array_below_it() {
+    let offsets: String = ["sda", "sdb", "sdc", "sdd"]
+        .map(|name| format!("md0/md/dev-{name}/offset = 2049\n"))
+        .concat();
+    let tree = |start| RAID5.tree() + &offsets + &partition("md0", 1, "259:0", start, 8000);
+    let machine = Machine::new(&tree(6144));
+    let finding = machine.finding("md0", "misaligned-member-data");
+    assert_eq!(
+        finding.evidence[1..],
+        ["the same on sdb", "the same on sdc", "the same on sdd"]
+    );
+    // What it adds itself is told of it.
+    machine
+        .ids()
+        .iter()
+        .for_each(|(device, _)| assert_eq!(device, "md0"));
+    Machine::new(&tree(6145)).finding("md0p1", "misaligned-partition");
+}
+
+/// `sfdisk --move-data` on a member would move the array's own data.
+#[test]
+fn partitions_found_on_a_member_are_the_arrays() {
+    let tree = RAID1.tree()
+        + "md0/md/metadata_version = 1.0
+           md0/md/dev-sda/offset = 0
+           md0/md/dev-sdb/offset = 0
+          "
+        + &partition("sda", 1, "8:1", 63, 8001)
+        + &partition("sdb", 1, "8:17", 63, 8001)
+        + &partition("md0", 1, "259:0", 63, 8000);
+    let machine = Machine::new(&tree);
+    let told = [
+        ("md0", "metadata-exposes-partitions"),
+        ("md0p1", "misaligned-partition"),
+    ];
+    for (device, id) in told {
+        machine.finding(device, id);
+    }
+    assert_eq!(machine.ids().len(), told.len(), "{:?}", machine.ids());
+}
+
+#[test]
+fn a_raid4_of_which_little_is_told() {
+    let tree = disk("sda", 0)
+        + "md0/dev = 9:0
+           md0/md/level = raid4
+           md0/slaves/sda -> ../../sda
+          ";
+    Machine::new(&tree).finding("md0", "parity-on-one-member");
+}
+
+#[test]
+fn members_of_an_array_without_redundancy_stay() {
+    let array = Array {
+        level: "raid0",
+        disks: 2,
+        data: 2,
+        chunk: 65536,
+        layout: 0,
+    };
+    let tree = array.tree() + "sdb/queue/logical_block_size = 4096\n";
+    let finding = Machine::new(&tree).finding("md0", "logical-block-would-change");
+    assert_eq!((finding.severity, finding.repair), (Severity::Error, None));
+}
+
+#[test]
+fn numbers_that_no_machine_has() {
+    let most = u64::MAX;
+    for start in [0, 63, 1 << 55, most] {
+        for size in [0, 7, most] {
+            for physical in [0, 3, 4096, most] {
+                let tree = disk("sda", 0)
+                    + &format!(
+                        "sda/size = {size}
+                         sda/queue/physical_block_size = {physical}
+                         sda/queue/logical_block_size = {physical}
+                         sda/queue/optimal_io_size = {most}
+                         sda/queue/read_ahead_kb = {most}
+                        "
+                    )
+                    + &mapping("dm-0", 0, "x", "LVM-x", "sda")
+                    + &partition("sda", 1, "8:1", start, size);
+                let start = format!("8:0 {start}");
+                Machine::mapped(&tree, &[("253:0", "linear", &start)]).examined();
+            }
+        }
+    }
+}
