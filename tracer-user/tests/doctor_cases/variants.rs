@@ -1,8 +1,14 @@
 //! Other numbers of the cases' kinds, and facts that must not be told twice.
 
-use iotrace::doctor::{Severity, Sure};
+use iotrace::{
+    doctor::{Severity, Sure},
+    sysfs::mounts::Mounts,
+};
 
-use super::build::{Array, Machine, RAID1, RAID5, disk, mapping, numbers, partition};
+use super::{
+    build::{Array, Machine, RAID1, RAID5, commands, disk, mapping, numbers, partition},
+    layers::pv,
+};
 
 #[test]
 fn a_start_off_a_hint_that_may_be_a_stripe() {
@@ -163,5 +169,130 @@ fn numbers_that_no_machine_has() {
                 Machine::mapped(&tree, &[("253:0", "linear", &start)]).examined();
             }
         }
+    }
+}
+
+fn volume_on_a_partition(pe_start: u64) -> Machine {
+    let tree = RAID5.tree()
+        + &partition("md0", 1, "259:0", 2048, 8_000_000)
+        + "dm-0/dev = 253:0
+           dm-0/size = 8192
+           dm-0/dm/name = vg-lv
+           dm-0/dm/uuid = LVM-x
+           dm-0/slaves/md0p1 -> ../../md0/md0p1
+           md0/md0p1/holders/dm-0 -> ../../../dm-0
+          ";
+    let table = format!("8192: 259:0 {}", pe_start / 512);
+    Machine::mapped(&tree, &[("253:0", "linear", &table)])
+        .holds("md0p1", pv(pe_start, 4 << 20, 100))
+}
+
+/// 64 KiB past a stripe, and 128 KiB more: to move the partition alone would put
+/// the volume wrong.
+#[test]
+fn a_partition_whose_volumes_lie_right_is_right() {
+    volume_on_a_partition(2 << 20).is_sound();
+}
+
+#[test]
+fn of_two_layers_the_lower_is_to_be_mended_first() {
+    let machine = volume_on_a_partition(1 << 20);
+    let finding = machine.finding("md0p1", "misaligned-pv");
+    assert_eq!(numbers(&finding, ["stripe_remainder_bytes"]), [131_072]);
+    let last = finding.evidence.last().unwrap();
+    assert!(
+        last.starts_with("md0p1 below begins wrong too: mend that first"),
+        "{last}"
+    );
+    let finding = machine.finding("md0p1", "misaligned-partition");
+    assert_eq!(finding.evidence.len(), 1);
+}
+
+#[test]
+fn a_leg_of_a_striped_volume() {
+    let tree = disk("sda", 0)
+        + &disk("sdb", 16)
+        + &mapping("dm-0", 0, "vg-lv", "LVM-x", "sda")
+        + "dm-0/slaves/sdb -> ../../sdb
+           sdb/holders/dm-0 -> ../../dm-0
+          ";
+    let on = |legs| Machine::mapped(&tree, &[("253:0", "striped", legs)]);
+    on("2 128 8:0 2048 8:16 4096").is_sound();
+    let finding = on("2 128 8:0 2048 8:16 2049").finding("dm-0", "misaligned-volume");
+    assert_eq!(numbers(&finding, ["physical_remainder_bytes"]), [512]);
+    assert!(finding.evidence[0].starts_with("its stripe begins 1049088 bytes into sdb"));
+}
+
+#[test]
+fn p3_inside_a_thin_volume() {
+    let tree = disk("sda", 0)
+        + &mapping("dm-0", 0, "vg-tpool", "LVM-x-tpool", "sda")
+        + &mapping("dm-1", 1, "vg-thin", "LVM-y", "dm-0")
+        + "dm-1/queue/minimum_io_size = 65536
+           dm-1/queue/optimal_io_size = 65536
+          "
+        + &partition("dm-1", 1, "259:5", 1, 800);
+    let tables = [
+        ("253:0", "thin-pool", "8:0 8:0 128 0 0"),
+        ("253:1", "thin", "253:0 1"),
+    ];
+    for tables in [&tables[..], &[]] {
+        let finding = Machine::mapped(&tree, tables).finding("dm-1p1", "misaligned-partition");
+        let names = [
+            "physical_remainder_bytes",
+            "io_opt_remainder_bytes",
+            "next_aligned_sector",
+        ];
+        assert_eq!(numbers(&finding, names), [512, 512, 8]);
+    }
+}
+
+/// Its header cannot be read without permission.
+#[test]
+fn luks_is_never_opened_as_plain() {
+    let tree = RAID5.tree() + &mapping("dm-0", 0, "secret", "CRYPT-LUKS2-x-secret", "md0");
+    let crypt = "aes-xts-plain64 :64:logon:x 0 9:0 33024";
+    let machine = Machine::mapped(&tree, &[("253:0", "crypt", crypt)]);
+    let finding = machine.finding("dm-0", "crypt-sector-512");
+    assert_eq!(
+        commands(finding.build_anew.as_ref()),
+        [
+            "cryptsetup close secret",
+            "cryptsetup luksFormat --type luks2 --sector-size 4096 --offset 33024 /dev/md0"
+        ]
+    );
+}
+
+#[test]
+fn chunks_that_are_no_whole_blocks_cannot_be_told() {
+    let array = Array {
+        level: "raid0",
+        disks: 3,
+        data: 3,
+        chunk: 6144,
+        layout: 0,
+    };
+    Machine::new(&array.tree())
+        .mounted("md0", "ext4", "rw,stripe=4")
+        .is_sound();
+}
+
+#[test]
+fn what_the_system_runs_from_needs_a_rescue_system() {
+    let tree = disk("sda", 0) + &partition("sda", 1, "8:1", 63, 8000);
+    let mut machine = Machine::new(&tree);
+    for (point, needs) in [("/", true), ("/srv", false)] {
+        let line = format!("1 0 8:1 / {point} rw - ext4 /dev/sda1 rw");
+        machine.stack.mounts = Mounts::parse(&line);
+        let repair = machine
+            .finding("sda1", "misaligned-partition")
+            .repair
+            .unwrap();
+        assert_eq!(repair.steps[0].command, "umount /dev/sda1");
+        let warned = repair.steps[0].warning.as_ref();
+        assert_eq!(
+            warned.is_some_and(|warning| warning.contains("rescue system")),
+            needs
+        );
     }
 }

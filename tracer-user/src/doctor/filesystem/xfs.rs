@@ -138,6 +138,8 @@ fn wrong(
         .or_else(|| from_bridge(told.width, SECTOR_BYTES * 8));
     if let Some(hint) = hint {
         finding = finding.and(hint);
+    } else if told.unit == right.unit && told.width == told.unit {
+        finding = finding.and("its stripe is one chunk");
     } else if told.unit == right.unit && told.width.is_multiple_of(told.unit.max(1)) {
         finding = finding.and(format!(
             "right for {} data disks: the array has {} (after a reshape?)",

@@ -7,7 +7,7 @@ use crate::{
     doctor::{Finding, Severity, Sure, hints::own_io_opt, rules},
     stack::hints::IoOpt,
     sysfs::{
-        device::Device,
+        device::{Device, Kind},
         start::{self, Against, StartCheck},
     },
     units::Bytes,
@@ -53,7 +53,7 @@ pub(super) fn with(finding: Finding, device: &Device, disk: &Device) -> Finding 
 }
 
 fn off(device: &Device, disk: &Device) -> Option<StartCheck> {
-    let worth = own_io_opt(disk)?;
+    let worth = worth(disk)?;
     let io_opt = disk.limits.io_opt?;
     // What the user said of it holds instead.
     let said = disk.overridden.is_some() || device.overridden.is_some();
@@ -62,6 +62,18 @@ fn off(device: &Device, disk: &Device) -> Option<StartCheck> {
     }
     start::check(Against::Boundary, io_opt, Bytes(0), device.partition?.start)
         .filter(|check| !check.is_aligned())
+}
+
+/// Of a device that lies on nothing that is known. A thin volume has its pool's
+/// blocks from its own first byte on.
+fn worth(disk: &Device) -> Option<IoOpt> {
+    let table = disk.dm_table.as_deref();
+    let is_thin = table.is_some_and(|table| {
+        let mut targets = table.iter().map(|segment| segment.target.name());
+        targets.all(|name| name == "thin")
+    });
+    let hidden = disk.kind == Kind::Dm && table.is_none() && IoOpt::of(disk) == IoOpt::IoMin;
+    own_io_opt(disk).or_else(|| (is_thin || hidden).then(|| IoOpt::of(disk)))
 }
 
 /// Both hints as an array with stripes has them.

@@ -1,9 +1,8 @@
 //! Partitions that start where they should not, and where they should.
 
-use std::collections::BTreeSet;
-
-use super::{Fault, Off, hinted, measured, with_faults};
+use super::{Fault, Off, hinted, measured, next_start, with_faults};
 use crate::{
+    dm::Target,
     doctor::{
         Finding, Remedy, Severity, Step,
         patient::{Patient, node},
@@ -16,7 +15,7 @@ use crate::{
         notes::one_start,
         start::{Against, StartCheck},
     },
-    units::{DevId, SECTOR_BYTES, Sectors},
+    units::{SECTOR_BYTES, Sectors},
 };
 
 /// Sectors that a GPT keeps at the end of its disk.
@@ -31,30 +30,6 @@ pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// A partition that begins on a block of what it lies on, if that began on one
-/// itself: what is below is to blame, and told.
-pub(super) fn is_anothers(
-    patient: &Patient<'_>,
-    finding: &Finding,
-    told: &BTreeSet<DevId>,
-) -> bool {
-    let on_block = || {
-        let device = patient.stack.topology.by_name(&finding.device)?;
-        let block = finding.numbers.get("physical_block_bytes")?;
-        let start = device.partition?.start.bytes().0;
-        let others = ["chunk_bytes", "stripe_bytes", "boundary_bytes"];
-        let only = others
-            .iter()
-            .all(|name| !finding.numbers.contains_key(name));
-        let around = patient.stack.topology.around(vec![device.partition?.disk]);
-        // `around` has the partition itself on top, never below.
-        let mut below = around.asked.iter().chain(&around.below);
-        let blamed = below.any(|id| told.contains(id));
-        Some(only && start.checked_rem(*block) == Some(0) && blamed)
-    };
-    on_block() == Some(true)
-}
-
 fn finding(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
     let partition = device.partition?;
     let disk = patient.device(partition.disk)?;
@@ -65,6 +40,9 @@ fn finding(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
     }
     let checks = relevant(patient, device);
     let wrong: Vec<&StartCheck> = checks.iter().filter(|check| !check.is_aligned()).collect();
+    if all_above_right(patient, device) {
+        return None;
+    }
     // What may be 4096 inside is told of the drive.
     let Some((first, more)) = wrong.split_first() else {
         return hinted::finding(device, disk);
@@ -110,6 +88,29 @@ fn finding(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
                     .find_map(|start| room.anew(start)),
             ),
     )
+}
+
+/// Whether it only carries mappings, each of which begins on every boundary: to
+/// move it would put those wrong.
+fn all_above_right(patient: &Patient<'_>, device: &Device) -> bool {
+    let above = patient.on_top(device);
+    let right = |mapping: &&Device| {
+        let table = mapping.dm_table.as_deref().unwrap_or_default();
+        let places = table.iter().map(|segment| match &segment.target {
+            Target::Linear(place) | Target::Crypt { origin: place, .. } => Some(place),
+            _ => None,
+        });
+        let here = places.filter(|place| place.is_none_or(|place| place.device == device.id));
+        let mut starts = here.peekable();
+        starts.peek().is_some()
+            && starts.all(|place| {
+                place.is_some_and(|place| {
+                    let start = place.start.bytes().0;
+                    next_start(patient, device, start) == Some(start)
+                })
+            })
+    };
+    !above.is_empty() && above.iter().all(right)
 }
 
 /// The boundaries that matter: a stripe does where filling it saves reads, and
