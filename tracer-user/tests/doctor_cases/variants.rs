@@ -5,9 +5,12 @@ use iotrace::{
     sysfs::mounts::Mounts,
 };
 
+use proptest::prelude::*;
+
 use super::{
     build::{Array, Machine, RAID1, RAID5, commands, disk, mapping, numbers, partition},
-    layers::pv,
+    filesystems::{ext4, on_xfs},
+    layers::{bcache, luks1, luks2, pv},
 };
 
 #[test]
@@ -294,5 +297,37 @@ fn what_the_system_runs_from_needs_a_rescue_system() {
             warned.is_some_and(|warning| warning.contains("rescue system")),
             needs
         );
+    }
+}
+
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        Just(0),
+        Just(1),
+        Just(512),
+        Just(65536),
+        Just(1 << 20),
+        Just(1 << 53),
+        Just(u64::MAX),
+        Just(u64::MAX - 4095),
+        any::<u64>(),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    /// A superblock, or a capture, may say anything.
+    #[test]
+    fn contents_that_no_machine_has(n in proptest::array::uniform8(number())) {
+        let tree = RAID5.tree() + &mapping("dm-0", 0, "vg-lv", "LVM-x", "md0");
+        let table = format!("{}: 9:0 {}", n[0] >> 11, n[1] >> 11);
+        let machine = Machine::mapped(&tree, &[("253:0", "linear", &table)])
+            .holds("md0", pv(n[2], n[3], n[4]))
+            .holds("md0", luks1(n[5]))
+            .holds("sda", luks2(n[6], n[7]))
+            .holds("sdb", bcache(n[2]))
+            .holds("dm-0", on_xfs(Some((n[3], n[4]))))
+            .holds("dm-0", ext4(n[5] >> 12, n[6] >> 12));
+        machine.examined();
     }
 }

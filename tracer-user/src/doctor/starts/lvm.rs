@@ -167,11 +167,18 @@ fn moved(
     }
     for volume in wrong {
         let (begin, len) = extents(volume)?;
-        let free =
-            |at: u64| at + len <= count && used.iter().all(|(b, n)| at + len <= *b || b + n <= at);
+        // What a capture says may be any number.
+        let free = |at: u64| {
+            at.checked_add(len).is_some_and(|end| {
+                let apart = |(b, n): &(u64, u64)| end <= *b || b.saturating_add(*n) <= at;
+                end <= count && used.iter().all(apart)
+            })
+        };
         let good = |at: u64| {
-            let start = first + at * extent;
-            next_start(patient, device, start) == Some(start)
+            let start = at
+                .checked_mul(extent)
+                .and_then(|past| past.checked_add(first));
+            start.is_some_and(|start| next_start(patient, device, start) == Some(start))
         };
         let to = (0..count).find(|at| free(*at) && good(*at))?;
         used.push((to, len));
