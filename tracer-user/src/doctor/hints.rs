@@ -9,7 +9,7 @@ use super::{
 use crate::{
     stack::hints::IoOpt,
     sysfs::{
-        device::{AlignmentOffset, Device},
+        device::{AlignmentOffset, Device, Kind},
         notes::NoteKind,
         start::{ASSUMED_PHYSICAL, Against},
     },
@@ -39,7 +39,9 @@ pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
 /// What `optimal_io_size` is worth, of a device that lies on no other; `None`
 /// for other devices, which only pass it on.
 pub(super) fn own_io_opt(device: &Device) -> Option<IoOpt> {
-    let alone = device.members.is_empty() && device.partition.is_none();
+    // Memory has no stripes, and nobody takes it for a disk.
+    let memory = matches!(device.kind, Kind::Ram | Kind::Zram);
+    let alone = device.members.is_empty() && device.partition.is_none() && !memory;
     alone.then(|| IoOpt::of(device))
 }
 

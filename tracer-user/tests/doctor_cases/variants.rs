@@ -1,7 +1,7 @@
 //! Other numbers of the cases' kinds, and facts that must not be told twice.
 
 use iotrace::{
-    doctor::{Severity, Sure},
+    doctor::{Cost, Severity, Sure},
     sysfs::mounts::Mounts,
 };
 
@@ -125,6 +125,25 @@ fn partitions_found_on_a_member_are_the_arrays() {
         machine.finding(device, id);
     }
     assert_eq!(machine.ids().len(), told.len(), "{:?}", machine.ids());
+}
+
+/// The cost of a whole array is not that of one without a member.
+#[test]
+fn a_degraded_array_is_not_modelled() {
+    let tree = RAID5.tree() + &partition("md0", 1, "259:0", 2048, 8000);
+    let cost = |tree: &str| {
+        Machine::new(tree)
+            .finding("md0p1", "misaligned-partition")
+            .cost
+    };
+    assert!(matches!(cost(&tree), Cost::Expected(_)));
+    assert_eq!(cost(&(tree + "md0/md/degraded = 1\n")), Cost::Unknown);
+}
+
+#[test]
+fn memory_is_no_disk() {
+    let tree = disk("zram0", 0) + "zram0/queue/optimal_io_size = 4096\n";
+    Machine::new(&tree.replace("8:0", "252:0")).is_sound();
 }
 
 #[test]
