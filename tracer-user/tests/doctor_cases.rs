@@ -24,3 +24,5 @@ mod metadata;
 mod partitions;
 #[path = "support/tree.rs"]
 mod tree;
+#[path = "doctor_cases/variants.rs"]
+mod variants;

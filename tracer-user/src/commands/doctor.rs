@@ -16,7 +16,7 @@ use super::{
     live::{readable, wake_fd},
     machine::OpenedStack,
     open::{self, Extras},
-    tell,
+    shown, tell,
 };
 use crate::{
     cli::{DeviceArgs, DoctorArgs, PrintFormat, SourceArgs},
@@ -62,7 +62,7 @@ pub fn run(args: &DoctorArgs, out: &mut impl Write) -> anyhow::Result<Diagnosis>
     }
     let diagnosis = examine(&stack, asked, interval.as_ref());
     match args.format {
-        PrintFormat::Plain => findings::print(&diagnosis, out),
+        PrintFormat::Plain => shown(out, |text| findings::print(&diagnosis, text)),
         PrintFormat::Json => json::print(&diagnosis, out),
     }
     .context(TO_STDOUT)?;

@@ -15,11 +15,13 @@ pub mod serve;
 pub mod stack;
 
 use std::{
-    io::{self, Write as _},
+    io::{self, Write},
     os::fd::{BorrowedFd, OwnedFd},
 };
 
 use tokio::io::{Interest, unix::AsyncFd};
+
+use crate::report::format::harmless;
 
 /// What a failure to write there is told with.
 const TO_STDOUT: &str = "cannot write to standard output";
@@ -27,7 +29,17 @@ const TO_STDOUT: &str = "cannot write to standard output";
 /// Says something on standard error. Nobody can be told where that is closed
 /// or full.
 fn tell(message: &str) {
-    let _ = writeln!(io::stderr(), "iotrace: {message}");
+    let _ = writeln!(io::stderr(), "iotrace: {}", harmless(message));
+}
+
+/// Writes what `print` makes, as a terminal may have it.
+fn shown(
+    out: &mut impl Write,
+    print: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut text = Vec::new();
+    print(&mut text)?;
+    out.write_all(harmless(&String::from_utf8_lossy(&text)).as_bytes())
 }
 
 /// Waits on a descriptor of our own for another's, which stays free to be used.
@@ -61,13 +73,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_terminal_is_told_nothing() {
+        let mut out = Vec::new();
+        shown(&mut out, |text| writeln!(text, "sd\x1b[2Ja\u{9b}é")).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "sd\u{fffd}[2Ja\u{fffd}é\n");
+    }
+
+    #[test]
     fn a_closed_pipe_is_known_in_every_wrapping() {
         let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
         assert!(is_closed_pipe(&broken().into()));
         let said = Err::<(), _>(broken()).context(TO_STDOUT).unwrap_err();
         assert!(is_closed_pipe(&said));
         struct Closed;
-        impl io::Write for Closed {
+        impl Write for Closed {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
                 Err(io::ErrorKind::BrokenPipe.into())
             }

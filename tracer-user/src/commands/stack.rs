@@ -6,7 +6,7 @@ use std::{fs::File, io::Write, path::Path};
 
 use anyhow::Context as _;
 
-use super::{TO_STDOUT, machine::OpenedStack, tell};
+use super::{TO_STDOUT, machine::OpenedStack, shown, tell};
 use crate::{
     cli::{PrintFormat, StackArgs},
     privileges,
@@ -29,7 +29,7 @@ pub fn run(args: &StackArgs, out: &mut impl Write) -> anyhow::Result<()> {
     }
     let tree = Tree::new(&opened.stack, &opened.selection);
     match args.format {
-        PrintFormat::Plain => stack::print(&opened.stack, &tree, out),
+        PrintFormat::Plain => shown(out, |text| stack::print(&opened.stack, &tree, text)),
         PrintFormat::Json => stack_json::print(&opened.stack, &tree, out),
     }
     .context(TO_STDOUT)

@@ -5,6 +5,7 @@ use super::{
     patient::{Patient, node, quoted},
     release::released,
     rules,
+    starts::{LUKS2_HEADER, next_start},
 };
 use crate::{
     dm::Target,
@@ -122,9 +123,13 @@ fn anew(patient: &Patient<'_>, device: &Device, below: &Device, sector: u64) -> 
     ))
     .after(released(patient, device))
     .run(format!("cryptsetup close {name}"));
-    let format = if luks(patient, below).is_some() {
+    let uuid = device.dm_uuid.as_deref().unwrap_or_default();
+    let format = if luks(patient, below).is_some() || uuid.starts_with("CRYPT-LUKS") {
+        // Where it has to be told, for a stripe.
+        let at = next_start(patient, below, LUKS2_HEADER).filter(|at| *at != LUKS2_HEADER);
+        let offset = at.map_or_else(String::new, |at| format!(" --offset {}", at / SECTOR_BYTES));
         format!(
-            "cryptsetup luksFormat --type luks2 --sector-size {sector} {}",
+            "cryptsetup luksFormat --type luks2 --sector-size {sector}{offset} {}",
             node(below)
         )
     } else {

@@ -2,7 +2,7 @@
 //! for a stripe.
 
 use super::{
-    Finding, Remedy, Severity, Sure,
+    Finding, Remedy, Severity, Sure, assumed,
     patient::{Patient, named, node},
     rules,
 };
@@ -25,11 +25,11 @@ pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
         .filter(|device| device.partition.is_none());
     let mut found = Vec::new();
     for device in whole {
-        found.extend(of_io_opt(device));
+        found.extend(of_io_opt(patient, device));
         found.extend(io_min(device));
         found.extend(array(patient, device));
         found.extend(read_ahead(patient, device));
-        found.extend(inconsistent(device));
+        found.extend(inconsistent(patient, device));
         found.extend(may_hide(patient, device));
         found.extend(large_block(device));
     }
@@ -39,11 +39,13 @@ pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
 /// What `optimal_io_size` is worth, of a device that lies on no other; `None`
 /// for other devices, which only pass it on.
 pub(super) fn own_io_opt(device: &Device) -> Option<IoOpt> {
-    let alone = device.members.is_empty() && device.partition.is_none();
+    // Memory has no stripes, and nobody takes it for a disk.
+    let memory = matches!(device.kind, Kind::Ram | Kind::Zram);
+    let alone = device.members.is_empty() && device.partition.is_none() && !memory;
     alone.then(|| IoOpt::of(device))
 }
 
-fn of_io_opt(device: &Device) -> Option<Finding> {
+fn of_io_opt(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
     let io_opt = device.limits.io_opt?;
     let say = |rule, text: String| {
         Finding::new(rule, &device.name, text).number("io_opt_bytes", io_opt.0)
@@ -57,15 +59,15 @@ fn of_io_opt(device: &Device) -> Option<Finding> {
             let text = note.map_or_else(
                 || {
                     format!(
-                        "optimal_io_size {} is {} × 512, the most that a counter holds: not a \
-                         stripe, to be ignored",
+                        "optimal_io_size {} ({} × 512) is the most that a counter holds, in \
+                         whole blocks: not a stripe, to be ignored",
                         io_opt.0,
                         io_opt.0 / SECTOR_BYTES
                     )
                 },
                 |note| note.text.clone(),
             );
-            say(&rules::IO_OPT, text)
+            assumed::made_by(patient, device, say(&rules::IO_OPT, text))
                 .expected(
                     "nothing by itself; partitions, file systems and read-ahead that were made \
                      by it are told apart",
@@ -248,7 +250,7 @@ fn bogus(patient: &Patient<'_>, device: &Device) -> Option<(Bytes, String)> {
     None
 }
 
-fn inconsistent(device: &Device) -> Option<Finding> {
+fn inconsistent(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
     if device.limits.alignment_offset != Some(AlignmentOffset::Inconsistent) {
         return None;
     }
@@ -267,7 +269,7 @@ fn inconsistent(device: &Device) -> Option<Finding> {
                     "writes at multiples of the block, counted from its start, are off it"
                 })
         }
-        None => finding.sure(Sure::Possible),
+        None => assumed::from_first_byte(patient, device, finding).sure(Sure::Possible),
     })
 }
 

@@ -75,8 +75,11 @@ fn logical_block(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
         "a partition table counts in logical blocks and a file system may have smaller ones: \
          after the next start neither may be found",
     );
+    let redundant = !matches!(device.md.as_ref()?.level.as_str(), "raid0" | "linear");
     let larger = members.iter().find(|(block, _)| *block > own);
     Some(match larger {
+        // Without redundancy no member can be taken out.
+        Some(_) if !redundant => finding,
         Some((_, member)) => finding.remedy(
             Remedy::repair(format!(
                 "puts another drive, of {}-byte blocks, in the place of {} before the array is \

@@ -6,6 +6,7 @@
 //! once, in [`crate::sysfs::notes`].
 
 mod array;
+mod assumed;
 mod encryption;
 mod filesystem;
 mod finding;

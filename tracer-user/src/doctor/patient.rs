@@ -114,6 +114,10 @@ fn fills_matter(owner: &Device) -> bool {
 
 /// md's own decision for each row of an array.
 pub(super) fn model(md: &MdArray) -> Option<RowModel> {
+    // Without a member md has to read others for what was on it.
+    if md.degraded.is_some_and(|missing| missing > 0) {
+        return None;
+    }
     let shape = shape(md, md.chunk?)?;
     // md's default, unless it says otherwise.
     let rmw = md

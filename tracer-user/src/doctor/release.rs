@@ -3,17 +3,21 @@
 //!
 //! Must not decide whether it has to.
 
+use std::path::Path;
+
 use super::{
-    Remedy,
+    Remedy, Step,
     patient::{Patient, node, quoted},
 };
-use crate::sysfs::device::Device;
+use crate::sysfs::{device::Device, mounts::Mount};
 
 /// Deeper than any stack.
 const MOST_LAYERS: usize = 32;
+const RESCUE: &str =
+    "the system runs from it: do all of this from a rescue system, where it is not mounted";
 
 /// Commands that unmount everything on a device, itself too.
-pub(super) fn unmounted(patient: &Patient<'_>, device: &Device) -> Vec<String> {
+pub(super) fn unmounted(patient: &Patient<'_>, device: &Device) -> Vec<Step> {
     let mut commands = Vec::new();
     climb(patient, device, MOST_LAYERS, &mut |device, _| {
         commands.extend(off(patient, device));
@@ -22,12 +26,15 @@ pub(super) fn unmounted(patient: &Patient<'_>, device: &Device) -> Vec<String> {
 }
 
 /// Commands that unmount everything, and stop every layer above.
-pub(super) fn released(patient: &Patient<'_>, device: &Device) -> Vec<String> {
+pub(super) fn released(patient: &Patient<'_>, device: &Device) -> Vec<Step> {
     let mut commands = Vec::new();
     climb(patient, device, MOST_LAYERS, &mut |device, is_above| {
         commands.extend(off(patient, device));
         if is_above {
-            commands.extend(stop(device));
+            commands.extend(stop(device).map(|command| Step {
+                command,
+                warning: None,
+            }));
         }
     });
     commands
@@ -35,10 +42,8 @@ pub(super) fn released(patient: &Patient<'_>, device: &Device) -> Vec<String> {
 
 impl Remedy {
     /// After these commands.
-    pub(super) fn after(mut self, commands: Vec<String>) -> Self {
-        for command in commands {
-            self = self.run(command);
-        }
+    pub(super) fn after(mut self, steps: Vec<Step>) -> Self {
+        self.steps.extend(steps);
         self
     }
 }
@@ -72,14 +77,34 @@ fn above<'a>(patient: &Patient<'a>, device: &Device, left: usize, seen: &mut Vec
     }
 }
 
-fn off(patient: &Patient<'_>, device: &Device) -> Option<String> {
-    if patient.mount(device).is_some() {
-        return Some(format!("umount {}", node(device)));
+fn off(patient: &Patient<'_>, device: &Device) -> Option<Step> {
+    if let Some(mount) = patient.mount(device) {
+        return Some(Step {
+            command: format!("umount {}", node(device)),
+            warning: is_system(mount).then(|| RESCUE.to_owned()),
+        });
     }
-    patient
-        .stack
-        .swap_on(device.id)
-        .map(|_| format!("swapoff {}", node(device)))
+    patient.stack.swap_on(device.id).map(|_| Step {
+        command: format!("swapoff {}", node(device)),
+        warning: None,
+    })
+}
+
+/// Never let go of while the machine runs from it.
+fn is_system(mount: &Mount) -> bool {
+    let of_system = ["/", "/usr", "/var"];
+    of_system
+        .iter()
+        .any(|point| mount.point == Path::new(point))
+}
+
+/// What to know before it is unmounted.
+pub(super) fn meanwhile(mount: &Mount) -> &'static str {
+    if is_system(mount) {
+        RESCUE
+    } else {
+        "nothing may use it meanwhile"
+    }
 }
 
 fn stop(device: &Device) -> Option<String> {

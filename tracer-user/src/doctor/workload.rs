@@ -192,7 +192,12 @@ fn odd_length(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
         .notes
         .iter()
         .find(|note| note.kind == NoteKind::Length)?;
+    // What is found on a component is the table of what is made of it.
+    let disk = device
+        .partition
+        .and_then(|partition| patient.device(partition.disk));
     let used = !patient.on_top(device).is_empty()
+        || disk.is_some_and(|disk| !disk.holders.is_empty())
         || patient.mount(device).is_some()
         || !patient.found(device).is_empty()
         || !patient.stack.topology.partitions_of(device.id).is_empty();
@@ -251,7 +256,8 @@ fn longer(patient: &Patient<'_>, device: &Device) -> Option<Remedy> {
         .min();
     // What a GPT keeps at the end.
     let limit = next.unwrap_or(disk.size?.0.saturating_sub(34));
-    let fits = partition.start.0 + sectors <= limit;
+    let end = partition.start.0.checked_add(sectors)?;
+    let fits = end <= limit;
     let [table, kernel] = resized(patient, device, sectors).filter(|_| fits)?;
     let remedy = Remedy::repair(format!("{} made longer, its data kept", device.name));
     Some(remedy.run(table).run(kernel))

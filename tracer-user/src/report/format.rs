@@ -211,6 +211,18 @@ pub fn fill<'a>(
     lines
 }
 
+/// Text that a terminal only shows: names, labels and mount points may come
+/// from another machine, or from whoever made them, and a terminal obeys some
+/// characters.
+pub(crate) fn harmless(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\n' | '\t' => c,
+        _ if c.is_control() => char::REPLACEMENT_CHARACTER,
+        _ => c,
+    };
+    text.chars().map(shown).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

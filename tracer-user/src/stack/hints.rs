@@ -71,9 +71,7 @@ impl IoOpt {
         let said = Some(io_opt);
         if said == limits.physical_block {
             Self::Block
-        } else if !io_opt.0.is_multiple_of(PAGE_BYTES)
-            || is_counter_limit(io_opt, limits.logical_block)
-        {
+        } else if !io_opt.0.is_multiple_of(PAGE_BYTES) || is_counter_limit(io_opt, limits) {
             Self::Odd
         } else if said == limits.io_min {
             Self::IoMin
@@ -100,15 +98,19 @@ impl IoOpt {
     }
 }
 
-/// 2^n − 1 blocks.
-fn is_counter_limit(io_opt: Bytes, logical: Option<Bytes>) -> bool {
-    [SECTOR_BYTES, logical.map_or(SECTOR_BYTES, |block| block.0)]
-        .iter()
-        .filter_map(|block| {
-            let count = io_opt.0.checked_div(*block)?;
-            (count * block == io_opt.0).then(|| count.saturating_add(1))
-        })
-        .any(|next| next.is_power_of_two() && next.trailing_zeros() >= LEAST_COUNTER_BITS)
+/// 2^n − 1 blocks, or so many rounded down to whole physical blocks or pages,
+/// as newer kernels do (`blk_validate_limits`, block/blk-settings.c).
+fn is_counter_limit(io_opt: Bytes, limits: &Limits) -> bool {
+    let of = |block: Option<Bytes>| block.map_or(SECTOR_BYTES, |block| block.0);
+    [
+        SECTOR_BYTES,
+        PAGE_BYTES,
+        of(limits.logical_block),
+        of(limits.physical_block),
+    ]
+    .iter()
+    .filter_map(|block| io_opt.0.checked_add(*block))
+    .any(|next| next.is_power_of_two() && next >= SECTOR_BYTES << LEAST_COUNTER_BITS)
 }
 
 /// Whether `minimum_io_size` can be so: at least the physical block, and whole
@@ -153,8 +155,12 @@ mod tests {
             (4096, 0, IoOpt::None),
             (4096, 4096, IoOpt::Block),
             (4096, 33_553_920, IoOpt::Odd),
-            (4096, 65535 * 4096, IoOpt::Plausible),
+            (4096, 65535 * 4096, IoOpt::Odd),
             (4096, 32767 * 512, IoOpt::Odd),
+            // 65535 × 512, and 2^32 − 1, rounded down by the kernel.
+            (4096, 8191 * 4096, IoOpt::Odd),
+            (4096, u64::from(u32::MAX) / 4096 * 4096, IoOpt::Odd),
+            (4096, 255 * 65536, IoOpt::Plausible),
             (65536, 65536, IoOpt::IoMin),
             (65536, 458_752, IoOpt::Plausible),
         ] {

@@ -304,7 +304,14 @@ fn array_note(device: &Device, md: &MdArray) -> Option<Note> {
 /// An array that keeps parity on one member throughout, as raid4 does, and what
 /// was grown out of a raid0 or a raid5 and left so.
 fn parity_note(md: &MdArray) -> Option<String> {
-    let (p, q) = fixed_parity(md)?;
+    let Some((p, q)) = fixed_parity(md) else {
+        // Whatever else is not told of it.
+        return (md.level == "raid4" && !md.reshaping).then(|| {
+            "keeps all its parity on one member: every write to the array writes there too, and \
+             that sets the pace"
+                .to_owned()
+        });
+    };
     let name = |slot: Slot| {
         let holds = |part: &&MdComponent| part.slot == Some(slot.0);
         let part = md.components.iter().find(holds);

@@ -126,7 +126,8 @@ impl Reading {
         // A disk that went away meanwhile has none.
         for name in list(dir).unwrap_or_default() {
             let mut attributes = Attributes::new(dir.join(&name));
-            if attributes.exists("partition") {
+            // Nothing else has a start; a copy may lack what it does not need.
+            if attributes.exists("partition") || attributes.exists("start") {
                 self.partition(&mut attributes, &name, disk);
                 self.topology.unreadable.append(&mut attributes.unreadable);
             }
@@ -134,9 +135,18 @@ impl Reading {
     }
 
     fn partition(&mut self, attributes: &mut Attributes, name: &str, disk: DevId) -> Option<()> {
-        let id = attributes.value::<DevId>("dev")?;
         let start = attributes.value("start").map(Sectors)?;
-        let number = attributes.value("partition")?;
+        if !attributes.exists("dev") {
+            attributes.refuse("dev", "a partition without a device number");
+        }
+        let id = attributes.value::<DevId>("dev")?;
+        let number = if attributes.exists("partition") {
+            attributes.value("partition")?
+        } else {
+            let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
+            let last = digits.rsplit(|c: char| !c.is_ascii_digit()).next();
+            last.and_then(|number| number.parse().ok())?
+        };
         let whole = self.topology.devices.get(&disk)?;
         let partition = Device {
             kind: Kind::Partition,

@@ -6,6 +6,7 @@
 use std::{
     fs::{self, File},
     io::{self, Read},
+    os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     str::FromStr,
 };
@@ -159,9 +160,15 @@ pub(super) fn is_absent(error: &io::Error) -> bool {
 
 fn read_text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    File::open(path)?
-        .take(MAX_ATTRIBUTE_BYTES)
-        .read_to_string(&mut text)?;
+    // A copy of `/sys` may hold anything: a pipe would be waited on.
+    let file = File::options()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
+    if file.metadata()?.file_type().is_fifo() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is a pipe"));
+    }
+    file.take(MAX_ATTRIBUTE_BYTES).read_to_string(&mut text)?;
     Ok(text)
 }
 
@@ -204,6 +211,19 @@ mod tests {
         assert_eq!(attributes.text("folder"), None);
         assert_eq!(attributes.unreadable.len(), 3);
         assert!(attributes.unreadable[0].contains("size: unexpected value \"12x\""));
+    }
+
+    /// Nobody writes to it: to read it as a file would be to wait for ever.
+    #[test]
+    fn a_pipe_is_no_attribute() {
+        let dir = tempfile::tempdir().unwrap();
+        let made = std::process::Command::new("mkfifo")
+            .arg(dir.path().join("size"))
+            .status();
+        assert!(made.unwrap().success());
+        let mut attributes = Attributes::new(dir.path().to_owned());
+        assert_eq!(attributes.text("size"), None);
+        assert!(attributes.unreadable[0].ends_with("size: is a pipe"));
     }
 
     #[test]

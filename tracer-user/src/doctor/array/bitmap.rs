@@ -107,10 +107,9 @@ pub(super) fn io_opt_units(
     md: &MdArray,
 ) -> Option<Finding> {
     md.bitmap?;
-    let members = md
-        .components
-        .iter()
-        .filter_map(|part| patient.device(part.device?));
+    let components = md.components.iter().filter_map(|part| part.device);
+    let members = components.chain(device.members.iter().copied());
+    let members = members.filter_map(|id| patient.device(id));
     let unit = members.filter_map(|member| member.limits.io_opt).max()?;
     let pages = unit.0 / 4096;
     if pages < 2 {

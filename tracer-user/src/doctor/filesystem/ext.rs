@@ -119,9 +119,9 @@ fn striped(
     (chunk, stripe, parity): (Bytes, Bytes, bool),
     told: &Told<'_>,
 ) -> Option<Finding> {
-    // A chunk of less than a block cannot be told.
+    // A chunk that is not of whole blocks cannot be told.
     let (stride, width) = (chunk.0 / told.block, stripe.0 / told.block);
-    if stride == 0 {
+    if !chunk.0.is_multiple_of(told.block) {
         return None;
     }
     let right_on_disk = told.on_disk.is_none()
@@ -180,6 +180,7 @@ fn why(
         from_hint(patient, device, used, told.block).or_else(|| from_bridge(used, told.block));
     match hint {
         Some(hint) => finding.and(hint),
+        None if used == chunk.0 => finding.and("it is one chunk, not a stripe"),
         None if used.is_multiple_of(chunk.0) && used != stripe.0 && used != 0 => {
             finding.and(format!(
                 "right for {} data disks: the array has {} (after a reshape?)",

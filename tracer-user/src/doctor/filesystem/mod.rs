@@ -115,6 +115,10 @@ fn point(mount: &Mount) -> String {
 fn from_hint(patient: &Patient<'_>, device: &Device, stripe: u64, block: u64) -> Option<String> {
     let mut at = device;
     for _ in 0..MOST_LAYERS {
+        // A partition repeats what its disk reports.
+        if let Some(partition) = at.partition {
+            at = patient.device(partition.disk)?;
+        }
         if let Some(io_opt) = at.limits.io_opt.filter(|io_opt| io_opt.0 != 0)
             && io_opt.0 / block.max(1) * block == stripe
             && at.geometry.stripe != Some(io_opt)
@@ -125,8 +129,7 @@ fn from_hint(patient: &Patient<'_>, device: &Device, stripe: u64, block: u64) ->
                 io_opt.0
             ));
         }
-        let next = at.partition.map(|partition| partition.disk);
-        at = patient.device(next.or_else(|| at.members.first().copied())?)?;
+        at = patient.device(*at.members.first()?)?;
     }
     None
 }

@@ -10,7 +10,7 @@ use crate::{
     doctor::{
         Finding, Remedy, Severity, Sure,
         patient::{Patient, named, node},
-        release::unmounted,
+        release::{meanwhile, unmounted},
         rules,
     },
     stack::mounted::MountedAs,
@@ -141,6 +141,8 @@ fn wrong(
         .or_else(|| from_bridge(told.width, SECTOR_BYTES * 8));
     if let Some(hint) = hint {
         finding = finding.and(hint);
+    } else if told.unit == right.unit && told.width == told.unit {
+        finding = finding.and("its stripe is one chunk");
     } else if told.unit == right.unit && told.width.is_multiple_of(told.unit.max(1)) {
         finding = finding.and(format!(
             "right for {} data disks: the array has {} (after a reshape?)",
@@ -178,7 +180,7 @@ fn mounted_with(
     if mount.is_some() {
         remedy = remedy
             .run(format!("umount {at}"))
-            .warn("nothing may use it meanwhile");
+            .warn(mount.map_or("nothing may use it meanwhile", meanwhile));
     }
     remedy = remedy.run(format!(
         "mount -o {} {} {at}",
@@ -258,7 +260,7 @@ fn needless(patient: &Patient<'_>, device: &Device, told: Told, mount: Option<&M
     if mount.is_some() {
         remedy = remedy
             .run(format!("umount {at}"))
-            .warn("nothing may use it meanwhile");
+            .warn(mount.map_or("nothing may use it meanwhile", meanwhile));
     }
     finding
         .number("sunit_sectors", told.unit / SECTOR_BYTES)

@@ -205,13 +205,20 @@ fn moves(
     };
     let mut used: Vec<(u64, u64)> = volumes.iter().map(extents).collect::<Option<_>>()?;
     let good = |at: u64| {
-        let start = first + at * extent;
-        next_start(patient, device, start) == Some(start)
+        let start = at
+            .checked_mul(extent)
+            .and_then(|past| past.checked_add(first));
+        start.is_some_and(|start| next_start(patient, device, start) == Some(start))
     };
     let mut one = |volume: &Volume<'_>| {
         let (begin, len) = extents(volume).filter(|_| volume.whole)?;
-        let free =
-            |at: u64| at + len <= count && used.iter().all(|(b, n)| at + len <= *b || b + n <= at);
+        // What a capture says may be any number.
+        let free = |at: u64| {
+            at.checked_add(len).is_some_and(|end| {
+                let apart = |(b, n): &(u64, u64)| end <= *b || b.saturating_add(*n) <= at;
+                end <= count && used.iter().all(apart)
+            })
+        };
         let to = (0..count).find(|at| free(*at) && good(*at))?;
         used.push((to, len));
         Some(Step {

@@ -4,9 +4,13 @@
 //! A layer is told only for what it adds itself: what begins at a multiple of a
 //! boundary is not to blame for the one below.
 
+mod hinted;
 mod lvm;
 mod others;
 mod partition;
+mod together;
+
+use std::collections::BTreeSet;
 
 use super::{
     Finding, Severity, Sure,
@@ -14,12 +18,15 @@ use super::{
     rules::{self, Rule},
 };
 use crate::{
-    dm::Target,
+    dm::{Place, Target},
     raid::{ArraySector, Extent, Preread},
     superblock::{BcacheRole, Content, Luks},
     sysfs::{device::Device, notes::LARGEST_DRIVE_BLOCK},
-    units::{Bytes, SECTOR_BYTES, Sectors},
+    units::{Bytes, DevId, SECTOR_BYTES, Sectors},
 };
+
+/// What cryptsetup keeps for a LUKS2 header.
+pub(super) const LUKS2_HEADER: u64 = 16 << 20;
 
 /// Where one layer begins on the device below it.
 struct Start<'a> {
@@ -52,15 +59,42 @@ pub(super) struct Fault {
 }
 
 pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
-    let mut found = partition::findings(patient);
-    found.extend(lvm::physical_volumes(patient));
+    let mut found = lvm::physical_volumes(patient);
+    // Where each finding of members is in the list.
+    let mut of_members: Vec<(DevId, Vec<Fault>, usize)> = Vec::new();
     for start in starts(patient) {
         let faults = start.faults(patient);
-        if !faults.is_empty() {
-            found.push(others::finding(patient, &start, &faults));
+        if faults.is_empty() {
+            continue;
         }
+        // Members that lie alike are told by the first.
+        if start.rule == &rules::MEMBER_DATA {
+            let mut known = of_members.iter();
+            let alike = known.find(|(id, known, _)| *id == start.device.id && *known == faults);
+            if let Some(first) = alike.and_then(|(.., at)| found.get_mut(*at)) {
+                first
+                    .evidence
+                    .push(format!("the same on {}", named(start.below)));
+                continue;
+            }
+            of_members.push((start.device.id, faults.clone(), found.len()));
+        }
+        found.push(others::finding(patient, &start, &faults));
     }
-    found
+    let mut partitions = partition::findings(patient);
+    let told: BTreeSet<DevId> = found
+        .iter()
+        .chain(&partitions)
+        .filter(|finding| finding.severity == Severity::Error)
+        .filter_map(|finding| {
+            let device = patient.stack.topology.by_name(&finding.device)?;
+            Some(device.id)
+        })
+        .collect();
+    partitions.retain(|finding| !together::is_anothers(patient, finding, &told));
+    partitions.extend(found);
+    together::one_by_one(patient, &mut partitions);
+    partitions
 }
 
 /// Every layer that is no partition and no physical volume.
@@ -113,33 +147,36 @@ pub(super) fn payload(luks: &Luks) -> Option<Bytes> {
     (start.0 != 0).then_some(start)
 }
 
-/// Linear and encrypted mappings, by the first segment of each.
-fn mapped<'a>(patient: &Patient<'a>, device: &'a Device) -> Option<Start<'a>> {
-    let segment = device.dm_table.as_deref()?.first()?;
-    let (rule, place) = match &segment.target {
-        Target::Linear(place) => (&rules::VOLUME, place),
-        Target::Crypt { origin, .. } => (&rules::LUKS, origin),
-        _ => return None,
+/// Linear and encrypted mappings, by the first segment of each, and every leg
+/// of a striped one.
+fn mapped<'a>(patient: &Patient<'a>, device: &'a Device) -> Vec<Start<'a>> {
+    let first = device.dm_table.as_deref().and_then(<[_]>::first);
+    let (rule, what, places) = match first.map(|segment| &segment.target) {
+        Some(Target::Linear(place)) => (&rules::VOLUME, "it", std::slice::from_ref(place)),
+        Some(Target::Crypt { origin, .. }) => (&rules::LUKS, "it", std::slice::from_ref(origin)),
+        Some(Target::Striped { stripes, .. }) => (&rules::VOLUME, "its stripe", stripes.as_slice()),
+        _ => return Vec::new(),
     };
-    let below = patient.device(place.device)?;
-    let start = place.start.bytes();
-    // What its superblock says is told of the device below.
-    let told = patient
-        .found(below)
-        .iter()
-        .find_map(|content| match content {
+    let start = |place: &Place| {
+        let below = patient.device(place.device)?;
+        let start = place.start.bytes();
+        // What its superblock says is told of the device below.
+        let mut found = patient.found(below).iter();
+        let told = found.find_map(|content| match content {
             Content::Luks(luks) if rule == &rules::LUKS => payload(luks),
             Content::LvmPv(pv) if rule == &rules::VOLUME => pv.pe_start(),
             _ => None,
         });
-    Some(Start {
-        rule,
-        device,
-        below,
-        what: "it",
-        start,
-        own: i128::from(start.0) - told.map_or(0, |told| told.0.into()),
-    })
+        Some(Start {
+            rule,
+            device,
+            below,
+            what,
+            start,
+            own: i128::from(start.0) - told.map_or(0, |told| told.0.into()),
+        })
+    };
+    places.iter().filter_map(start).collect()
 }
 
 fn looped<'a>(patient: &Patient<'a>, device: &'a Device) -> Option<Start<'a>> {

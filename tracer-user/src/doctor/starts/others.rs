@@ -1,7 +1,7 @@
 //! Findings of mappings, LUKS, bcache, loop devices and arrays' members that
 //! begin where they should not, and how to build them anew.
 
-use super::{Fault, Start, lvm, measured, payload, with_faults};
+use super::{Fault, LUKS2_HEADER, Start, lvm, measured, payload, with_faults};
 use crate::{
     doctor::{
         Cost, Finding, Remedy,
@@ -13,8 +13,6 @@ use crate::{
     units::{Bytes, SECTOR_BYTES},
 };
 
-/// What cryptsetup keeps for a LUKS2 header.
-const LUKS2_HEADER: u64 = 16 << 20;
 /// And for LUKS1, aligned to a MiB.
 const LUKS1_HEADER: u64 = 2 << 20;
 
@@ -26,8 +24,13 @@ pub(super) fn finding(patient: &Patient<'_>, start: &Start<'_>, faults: &[Fault]
         .collect();
     let next = start.next(patient, start.start.0);
     let mut evidence = format!(
-        "{} begins {} into {}: {}",
+        "{} {} {} into {}: {}",
         start.what,
+        if start.what.ends_with("data") {
+            "begin"
+        } else {
+            "begins"
+        },
         start.start.words(),
         named(start.below),
         texts.join(", ")

@@ -1,9 +1,10 @@
 //! Partitions that start where they should not, and where they should.
 
-use super::{Fault, Off, measured, with_faults};
+use super::{Fault, Off, hinted, measured, next_start, with_faults};
 use crate::{
+    dm::Target,
     doctor::{
-        Finding, Remedy, Severity,
+        Finding, Remedy, Severity, Step,
         patient::{Patient, node},
         release::released,
         rules,
@@ -32,10 +33,20 @@ pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
 fn finding(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
     let partition = device.partition?;
     let disk = patient.device(partition.disk)?;
+    // What is found on a component is the table of what is made of it, which
+    // has the partition.
+    if !disk.holders.is_empty() {
+        return None;
+    }
     let checks = relevant(patient, device);
     let wrong: Vec<&StartCheck> = checks.iter().filter(|check| !check.is_aligned()).collect();
+    if all_above_right(patient, device) {
+        return None;
+    }
     // What may be 4096 inside is told of the drive.
-    let (first, more) = wrong.split_first()?;
+    let Some((first, more)) = wrong.split_first() else {
+        return hinted::finding(device, disk);
+    };
     let faults: Vec<Fault> = wrong.iter().filter_map(|check| fault(check)).collect();
     let mut finding = Finding::new(&rules::PARTITION, &device.name, one_start(first));
     for check in more {
@@ -65,7 +76,7 @@ fn finding(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
             finding = finding.number(name, sector);
         }
     }
-    let finding = finding.measured(measured(patient, device));
+    let finding = hinted::with(finding, device, disk).measured(measured(patient, device));
     let room = Room::of(patient, device, disk);
     Some(
         finding
@@ -77,6 +88,29 @@ fn finding(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
                     .find_map(|start| room.anew(start)),
             ),
     )
+}
+
+/// Whether it only carries mappings, each of which begins on every boundary: to
+/// move it would put those wrong.
+fn all_above_right(patient: &Patient<'_>, device: &Device) -> bool {
+    let above = patient.on_top(device);
+    let right = |mapping: &&Device| {
+        let table = mapping.dm_table.as_deref().unwrap_or_default();
+        let places = table.iter().map(|segment| match &segment.target {
+            Target::Linear(place) | Target::Crypt { origin: place, .. } => Some(place),
+            _ => None,
+        });
+        let here = places.filter(|place| place.is_none_or(|place| place.device == device.id));
+        let mut starts = here.peekable();
+        starts.peek().is_some()
+            && starts.all(|place| {
+                place.is_some_and(|place| {
+                    let start = place.start.bytes().0;
+                    next_start(patient, device, start) == Some(start)
+                })
+            })
+    };
+    !above.is_empty() && above.iter().all(right)
 }
 
 /// The boundaries that matter: a stripe does where filling it saves reads, and
@@ -110,7 +144,11 @@ fn fault(check: &StartCheck) -> Option<Fault> {
 /// away from an aligned position.
 fn next(checks: &[StartCheck], start: Sectors, mib: bool) -> Option<u64> {
     let on = |check: &StartCheck, sector: u64| {
-        let past = u128::from(sector - check.start_sector.0) * u128::from(SECTOR_BYTES);
+        // Past the last sector there is nothing to be had.
+        let Some(past) = sector.checked_sub(check.start_sector.0) else {
+            return false;
+        };
+        let past = u128::from(past) * u128::from(SECTOR_BYTES);
         let past = past + u128::from(check.remainder_bytes.0);
         past.checked_rem(check.boundary_bytes.0.into()) == Some(0)
     };
@@ -125,7 +163,7 @@ fn next(checks: &[StartCheck], start: Sectors, mib: bool) -> Option<u64> {
     } else {
         from
     };
-    let candidates = (0..FARTHEST).map(|turn| from.saturating_add(turn * step));
+    let candidates = (0..FARTHEST).map_while(|turn| from.checked_add(turn * step));
     candidates
         .into_iter()
         .find(|sector| checks.iter().all(|check| on(check, *sector)))
@@ -141,7 +179,7 @@ struct Room<'a> {
     /// The first sector that is another's.
     limit: Option<u64>,
     /// Commands that make whatever uses it let go.
-    users: Vec<String>,
+    users: Vec<Step>,
     /// It lies within an extended one, or is one.
     logical: bool,
 }
@@ -158,7 +196,7 @@ impl<'a> Room<'a> {
                 _ => None,
             });
         let end = match table.map(|table| table.kind) {
-            Some(TableKind::Gpt { last_usable, .. }) => Some(last_usable.0 + 1),
+            Some(TableKind::Gpt { last_usable, .. }) => Some(last_usable.0.saturating_add(1)),
             Some(TableKind::Mbr { .. }) => disk.size.map(|size| size.0),
             None => disk.size.map(|size| size.0.saturating_sub(GPT_TAIL)),
         };
@@ -191,7 +229,7 @@ impl<'a> Room<'a> {
             return None;
         }
         let mut starts = starts;
-        let start = starts.find(|start| start + size <= limit)?;
+        let start = starts.find(|start| start.checked_add(size).is_some_and(|end| end <= limit))?;
         let remedy = Remedy::repair(format!(
             "moves {} and its data from sector {} to {start}",
             self.device.name, self.start
