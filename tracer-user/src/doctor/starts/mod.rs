@@ -262,9 +262,18 @@ pub(super) fn next_start(patient: &Patient<'_>, below: &Device, least: u64) -> O
     let (block, first) = block.map_or((SECTOR_BYTES, 0), |(block, first)| (block.0, first.0));
     let grid = patient.grid(below);
     let offset = grid.as_ref().and_then(|grid| grid.offset).unwrap_or(0);
-    let width = grid.map_or(block, |grid| {
-        grid.stripe.or(grid.chunk).map_or(block, |width| width.0)
-    });
+    // Not `stripe.or(chunk)`: where there is no grid at all, rustc 1.95 (LLVM 22)
+    // at opt-level 1 loads by the tag of a stripe that nobody has set.
+    let width = match grid {
+        Some(Grid {
+            stripe: Some(width),
+            ..
+        })
+        | Some(Grid {
+            chunk: Some(width), ..
+        }) => width.0,
+        _ => block,
+    };
     let (wide, on_block) = (i128::from(width), i128::from(block));
     let least = i128::from(least);
     let first_try = least + (-(i128::from(offset) + least)).checked_rem_euclid(wide)?;

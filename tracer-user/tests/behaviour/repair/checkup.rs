@@ -40,7 +40,11 @@ impl Checkup {
         let args = ["doctor", "--format", "json", "--dev", device.name()];
         let output = finished(iotrace().args(args));
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{args:?}: {errors}");
+        assert!(
+            output.status.success(),
+            "{args:?}: {}: {errors}",
+            output.status
+        );
         let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         let not = said["not_looked_at"].as_array().expect("sentences");
         assert!(
