@@ -40,10 +40,15 @@ fn unlike(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
 }
 
 /// md takes the largest logical block of its members when it is assembled
-/// (`md_run`, drivers/md/md.c, through the queue's limits).
+/// (`md_run`, drivers/md/md.c, through the queue's limits), unless its
+/// superblocks tell one.
 fn logical_block(patient: &Patient<'_>, device: &Device) -> Option<Finding> {
     let own = device.limits.logical_block?;
-    let components = &device.md.as_ref()?.components;
+    let md = device.md.as_ref()?;
+    if md.logical_block_kept == Some(own) {
+        return None;
+    }
+    let components = &md.components;
     let mut members = Vec::new();
     for part in components.iter().filter(|part| !part.books_only) {
         let member = patient.device(part.device?)?;

@@ -230,6 +230,10 @@ pub struct MdArray {
     /// Of raid4/5/6: 0 never read-modify-write, 1 where it reads less, 2 where
     /// it reads no more (`enum` beside `rmw_level`, drivers/md/raid5.h).
     pub rmw_level: Option<u32>,
+    /// md keeps the logical block in the superblocks, whatever members come or
+    /// go (`logical_block_size`, Documentation/admin-guide/md.rst). `None`: it
+    /// takes the members' largest with each assembly.
+    pub logical_block_kept: Option<Bytes>,
     /// Of raid4/5/6: rows that are kept, 4 KiB of every member each
     /// (`stripe_cache_size`).
     pub stripe_cache_rows: Option<u32>,

@@ -37,6 +37,10 @@ pub(super) fn read(dir: &Path, unreadable: &mut Vec<String>) -> Option<MdArray> 
         array_state: md.text("array_state"),
         bitmap: bitmap(&mut md),
         rmw_level: md.value("rmw_level"),
+        logical_block_kept: md
+            .value("logical_block_size")
+            .filter(|bytes| *bytes != 0)
+            .map(Bytes),
         stripe_cache_rows: md.value("stripe_cache_size"),
         reshape_position: position
             .as_ref()

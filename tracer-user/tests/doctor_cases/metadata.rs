@@ -107,6 +107,15 @@ fn a_logical_block_that_would_change() {
             "mdadm /dev/md0 --remove /dev/sde"
         ]
     );
+    // Unless its superblocks keep the size; 0 is not set.
+    for (kept, told) in [(512, 0), (0, 1)] {
+        let kept = format!("{tree}md0/md/logical_block_size = {kept}\n");
+        let found = Machine::new(&kept).ids();
+        let of_it = found
+            .iter()
+            .filter(|(_, id)| *id == "logical-block-would-change");
+        assert_eq!(of_it.count(), told, "{found:?}");
+    }
     // All are 512 again: the array would follow.
     let tree = RAID5.tree() + "md0/queue/logical_block_size = 4096\n";
     let finding = Machine::new(&tree).finding("md0", "logical-block-would-change");

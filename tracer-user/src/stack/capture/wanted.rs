@@ -37,6 +37,7 @@ pub(super) const OF_DISK: &[&str] = &[
     "md/sync_completed",
     "md/array_state",
     "md/rmw_level",
+    "md/logical_block_size",
     "md/stripe_cache_size",
     "md/stripe_cache_active",
     "md/bitmap/location",
