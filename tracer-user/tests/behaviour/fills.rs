@@ -122,6 +122,8 @@ fn small_buffered_writes() {
     let device = looped.device();
     for attach in Attach::tried(&Attach::TELLING) {
         drop_caches();
+        let books = || settle(std::slice::from_ref(&device))[0];
+        let before = books();
         let report = watched(attach, &[&device], || {
             dd(&device, 0, 512, 8001);
             dd(&device, 8 * MIB, 4096, 1001);
@@ -129,8 +131,13 @@ fn small_buffered_writes() {
         let Some(report) = report else {
             return;
         };
-        let expected = [1001, 1001 * 4096, 0, 0];
-        assert_eq!(of_device(&report, &device), expected, "{attach:?}");
+        // The kernel's books decide whether a page was in the cache all the
+        // same: once, on 5.10, there was one fill less.
+        let read = books() - before;
+        assert!((1000..=1001).contains(&read.reads()), "{read:?}");
+        let expected = [read.reads(), read.reads() * 4096, 0, 0];
+        let all = row(&report.summary, device.name()).expect("a row");
+        assert_eq!(of_device(&report, &device), expected, "{attach:?}: {all}");
         assert_eq!(of_command(&report, &device, "dd"), expected, "{attach:?}");
         let row = row(&report.summary, device.name()).expect("a row");
         assert_eq!(row["write"]["bytes"], 2 * 1001 * 4096, "{row}");
