@@ -108,7 +108,13 @@ fn what_if(patient: &Patient<'_>) -> Vec<WhatIf> {
 fn lost(interval: &Interval) -> Option<String> {
     let lost = interval.lost;
     let known = lost.by_maps.unwrap_or(0) + lost.by_recursion.unwrap_or(0);
-    (known != 0).then(|| format!("{known} events were lost: costs that were measured are too low"))
+    if known != 0 {
+        return Some(format!(
+            "{known} events were lost: costs that were measured are too low"
+        ));
+    }
+    let all_told = lost.total().is_some();
+    (!all_told).then(|| "this kernel does not tell whether it skipped events".to_owned())
 }
 
 fn not_looked(patient: &Patient<'_>, scope: &BTreeSet<DevId>) -> Vec<String> {

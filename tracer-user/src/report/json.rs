@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use schemars::{JsonSchema, generate::SchemaSettings};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -14,6 +14,7 @@ use super::{
     explain::{Finding, findings},
     json_chain::{Carried, Chain},
     json_raid::Raid,
+    schema::schema_of,
 };
 use crate::{
     delta::{
@@ -324,13 +325,7 @@ impl<'a> From<&'a ProcessFigures> for Process<'a> {
 /// The JSON Schema (2020-12) of a [`Line`].
 #[must_use]
 pub fn schema() -> Value {
-    // A line is written, not read: a key that may be null is there all the
-    // same.
-    SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator()
-        .into_root_schema_for::<Line<'_>>()
-        .to_value()
+    schema_of::<Line<'_>>()
 }
 
 /// Writes a line an interval, each at once.

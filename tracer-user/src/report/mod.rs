@@ -13,6 +13,7 @@ mod json_raid;
 mod layers;
 pub mod plain;
 mod reasons;
+mod schema;
 pub mod stack;
 pub mod stack_json;
 pub mod tui;

@@ -1,6 +1,7 @@
 //! What the machine's block devices are, read below an injected root.
 //!
-//! The only room besides [`crate::facts`] that reads files. Must not know
+//! The only room besides [`crate::facts`] that reads `/sys` and `/proc`;
+//! [`crate::superblock`] reads devices, [`crate::stack`] captures. Must not know
 //! eBPF, counters or output.
 //!
 //! [`root`] reads files, [`read`] and `md` turn them into the model of

@@ -5,11 +5,14 @@
 
 use std::io::{self, Write};
 
-use schemars::{JsonSchema, generate::SchemaSettings};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::doctor::{Diagnosis, Finding, WhatIf};
+use crate::{
+    doctor::{Diagnosis, Finding, WhatIf},
+    report::schema::schema_of,
+};
 
 /// What `iotrace doctor --format json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -36,11 +39,7 @@ struct LookedAt {
 /// The schema of what is printed.
 #[must_use]
 pub fn schema() -> Value {
-    SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator()
-        .into_root_schema_for::<Whole<'_>>()
-        .to_value()
+    schema_of::<Whole<'_>>()
 }
 
 /// Prints it, in one line.

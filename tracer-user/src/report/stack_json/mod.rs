@@ -9,11 +9,12 @@ mod md;
 
 use std::io::{self, Write};
 
-use schemars::{JsonSchema, generate::SchemaSettings};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    report::schema::schema_of,
     stack::{Stack, phase, tree::Tree},
     sysfs::Topology,
     units::DevId,
@@ -76,11 +77,7 @@ fn name(topology: &Topology, id: DevId) -> &str {
 /// The schema of what is printed.
 #[must_use]
 pub fn schema() -> Value {
-    SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator()
-        .into_root_schema_for::<Whole<'_>>()
-        .to_value()
+    schema_of::<Whole<'_>>()
 }
 
 /// Prints it, in one line.

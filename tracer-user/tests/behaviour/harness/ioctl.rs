@@ -8,6 +8,7 @@ use std::{
 };
 
 const BLKDISCARD: libc::Ioctl = 0x1277;
+const BLKFLSBUF: libc::Ioctl = 0x1261;
 
 /// Opens a device past the page cache, for reading and writing.
 pub(crate) fn open_direct(path: &Path) -> File {
@@ -37,6 +38,11 @@ fn done(result: libc::c_int) -> io::Result<i32> {
         return Err(io::Error::last_os_error());
     }
     Ok(result)
+}
+
+/// Writes back what the page cache holds of a device, and drops it.
+pub(crate) fn flush_buffers(file: &File) -> io::Result<()> {
+    number(file, BLKFLSBUF, 0).map(drop)
 }
 
 /// Discards `[start, start + bytes)` of a device.
