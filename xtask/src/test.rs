@@ -24,6 +24,9 @@ const TOOLS: [Package; 4] = [
     Package::command("chromium", "chromium"),
 ];
 
+/// Of property tests; set for programs that cargo starts, by `.cargo/config.toml`.
+const SEED: &str = "PROPTEST_RNG_SEED";
+
 /// Runs all tests: style, unit and property tests, the eBPF programs on this
 /// kernel, and on guests with other kernels.
 #[derive(Debug, clap::Args)]
@@ -124,8 +127,11 @@ fn run_as_root(test: &Executable) -> Result<()> {
     // Through `env`, because `sudo` does not pass variables on. Without this
     // one, a test that cannot run here is skipped; here that is a failure.
     let mut command = process::as_root("env")?;
+    command.arg("IOTRACE_REQUIRE=1");
+    if let Ok(seed) = std::env::var(SEED) {
+        command.arg(format!("{SEED}={seed}"));
+    }
     command
-        .arg("IOTRACE_REQUIRE=1")
         .arg(&test.path)
         .arg("--test-threads=1")
         .current_dir(&test.package_dir);

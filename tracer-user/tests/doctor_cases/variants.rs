@@ -333,20 +333,30 @@ fn number() -> impl Strategy<Value = u64> {
     ]
 }
 
+/// What nobody can make of a machine whose superblocks and tables say these.
+fn examine_contents(n: [u64; 8]) {
+    let tree = RAID5.tree() + &mapping("dm-0", 0, "vg-lv", "LVM-x", "md0");
+    let table = format!("{}: 9:0 {}", n[0] >> 11, n[1] >> 11);
+    let machine = Machine::mapped(&tree, &[("253:0", "linear", &table)])
+        .holds("md0", pv(n[2], n[3], n[4]))
+        .holds("md0", luks1(n[5]))
+        .holds("sda", luks2(n[6], n[7]))
+        .holds("sdb", bcache(n[2]))
+        .holds("dm-0", on_xfs(Some((n[3], n[4]))))
+        .holds("dm-0", ext4(n[5] >> 12, n[6] >> 12));
+    machine.examined();
+}
+
+#[test]
+fn a_volume_of_no_length_is_not_moved() {
+    examine_contents([0, 65536, 0, 512, 1, 0, 0, 0]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     /// A superblock, or a capture, may say anything.
     #[test]
     fn contents_that_no_machine_has(n in proptest::array::uniform8(number())) {
-        let tree = RAID5.tree() + &mapping("dm-0", 0, "vg-lv", "LVM-x", "md0");
-        let table = format!("{}: 9:0 {}", n[0] >> 11, n[1] >> 11);
-        let machine = Machine::mapped(&tree, &[("253:0", "linear", &table)])
-            .holds("md0", pv(n[2], n[3], n[4]))
-            .holds("md0", luks1(n[5]))
-            .holds("sda", luks2(n[6], n[7]))
-            .holds("sdb", bcache(n[2]))
-            .holds("dm-0", on_xfs(Some((n[3], n[4]))))
-            .holds("dm-0", ext4(n[5] >> 12, n[6] >> 12));
-        machine.examined();
+        examine_contents(n);
     }
 }

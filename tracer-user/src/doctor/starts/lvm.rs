@@ -117,7 +117,8 @@ struct Volume<'a> {
     whole: bool,
 }
 
-/// All pieces of mapped devices on a physical volume, in order.
+/// All pieces of mapped devices on a physical volume, in order; one of no length
+/// lies nowhere.
 fn volumes<'a>(patient: &Patient<'a>, on: &Device) -> Vec<Volume<'a>> {
     let mut volumes: Vec<Volume<'a>> = Vec::new();
     for device in patient.devices() {
@@ -126,7 +127,7 @@ fn volumes<'a>(patient: &Patient<'a>, on: &Device) -> Vec<Volume<'a>> {
             let Target::Linear(place) = &segment.target else {
                 continue;
             };
-            if place.device == on.id {
+            if place.device == on.id && segment.len.0 != 0 {
                 volumes.push(Volume {
                     device,
                     start: place.start.bytes(),
