@@ -8,7 +8,10 @@
 use std::collections::HashSet;
 
 use caps::{CapSet, Capability, errors::CapsError};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::{
+    process::{Resource, Rlimit, getrlimit, setrlimit},
+    thread::{SecureComputingMode, secure_computing_mode},
+};
 
 /// What a call needs beyond what everybody may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,6 +175,11 @@ pub fn raise_for_named_files() -> Option<Raised> {
 /// How much memory may be locked; `None` for any amount.
 pub fn memory_lock_bytes() -> Option<u64> {
     getrlimit(Resource::Memlock).current
+}
+
+/// Whether system calls of this process go through a seccomp filter.
+pub fn is_filtered() -> bool {
+    secure_computing_mode().is_ok_and(|mode| mode == SecureComputingMode::Filter)
 }
 
 /// Raises the limit of locked memory as far as it goes. Kernels before 5.11

@@ -3,6 +3,8 @@
 //!
 //! Must not attach anything.
 
+use std::fmt;
+
 use aya::{Ebpf, EbpfLoader, GlobalData};
 use tracer_ebpf::{
     abi::{CONFIG_SYMBOL, Config, FRONT_ENTRIES, LAYOUT_SYMBOL, Layout, slot_capacity},
@@ -69,21 +71,37 @@ pub enum ObjectError {
 }
 
 /// What may lie behind an EPERM though the capabilities are there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    #[error(
-        "before Linux 5.11 they count as locked memory, and RLIMIT_MEMLOCK is {} KiB: raise it \
-         (`ulimit -l unlimited`, or LimitMEMLOCK=infinity in a systemd unit), or add \
-         CAP_SYS_RESOURCE; and CAP_BPF and CAP_PERFMON do not count inside a user namespace \
-         (`unshare --user`, a rootless container): run outside of it",
-        .limit_bytes / 1024
-    )]
-    MemoryLock { limit_bytes: u64 },
-    #[error(
-        "CAP_BPF and CAP_PERFMON do not count inside a user namespace (`unshare --user`, a \
-         rootless container), and a security module may deny them: run outside of it"
-    )]
-    Elsewhere,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// How much memory may be locked; `None` for any amount.
+    pub memory_lock_bytes: Option<u64>,
+    /// System calls go through a seccomp filter.
+    pub is_filtered: bool,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_filtered {
+            f.write_str(
+                "a seccomp filter is in force, and those of older container runtimes (Docker \
+                 before 23, podman 4) allow bpf() with CAP_SYS_ADMIN only: give the container a \
+                 newer profile (docs/install.md, Containers); ",
+            )?;
+        }
+        if let Some(limit) = self.memory_lock_bytes {
+            write!(
+                f,
+                "before Linux 5.11 maps count as locked memory, and RLIMIT_MEMLOCK is {} KiB: \
+                 raise it (`ulimit -l unlimited`, or LimitMEMLOCK=infinity in a systemd unit), or \
+                 add CAP_SYS_RESOURCE; ",
+                limit / 1024
+            )?;
+        }
+        f.write_str(
+            "CAP_BPF and CAP_PERFMON do not count inside a user namespace (`unshare --user`, a \
+             rootless container), and a security module may deny them: run outside of it",
+        )
+    }
 }
 
 impl From<aya::EbpfError> for ObjectError {
@@ -91,9 +109,9 @@ impl From<aya::EbpfError> for ObjectError {
         if !is_not_permitted(&error) {
             return Self::Load(error);
         }
-        let refused = match privileges::memory_lock_bytes() {
-            Some(limit_bytes) => Refused::MemoryLock { limit_bytes },
-            None => Refused::Elsewhere,
+        let refused = Refused {
+            memory_lock_bytes: privileges::memory_lock_bytes(),
+            is_filtered: privileges::is_filtered(),
         };
         Self::Refused(error, refused)
     }
@@ -206,6 +224,22 @@ mod tests {
         let histograms = u64::from(sizes.details) * (detail::CELLS * 8 * 128) as u64;
         let all = kernel_memory_bytes(2000, 128) + histograms;
         assert!(all < 256 << 20, "{} MiB", all >> 20);
+    }
+
+    #[test]
+    fn a_refusal_names_what_may_be_behind_it() {
+        let says = |memory_lock_bytes, is_filtered| {
+            let refused = Refused {
+                memory_lock_bytes,
+                is_filtered,
+            };
+            let text = refused.to_string();
+            ["seccomp", "RLIMIT_MEMLOCK is 64 KiB", "user namespace"]
+                .map(|word| text.contains(word))
+        };
+        assert_eq!(says(None, false), [false, false, true]);
+        assert_eq!(says(Some(65536), false), [false, true, true]);
+        assert_eq!(says(None, true), [true, false, true]);
     }
 
     #[test]
