@@ -4,6 +4,7 @@
 //! Must not format text and must not read anything but its arguments.
 
 mod about;
+mod causes;
 mod counts;
 mod device;
 mod estimate;
@@ -27,6 +28,7 @@ use jiff::Timestamp;
 
 pub(crate) use self::meter::nothing_yet;
 pub use self::{
+    causes::{Causes, MainCause},
     device::{DeviceFigures, Flush, Other, Through, Timings, ZoneAppend},
     estimate::RaidEstimate,
     histogram::{Boundary, BoundarySplit, Fills, Histograms, PowerBin, RemainderBin, SeekBin},
@@ -39,9 +41,7 @@ pub use self::{
         WriteOrigins,
     },
     process::{ProcessFigures, ProcessRead, ProcessWrite},
-    raid::{
-        Causes, LargerCache, MainCause, Preread, PrereadShares, RaidFigures, Ratios, RowShares,
-    },
+    raid::{LargerCache, Preread, PrereadShares, RaidFigures, Ratios, RowShares},
     rates::{Rates, StripeShares},
     restarting::Growing,
     totals::{ArrayTotals, DeviceTotals, Sums, Totals},

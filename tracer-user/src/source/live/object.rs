@@ -65,7 +65,7 @@ pub enum ObjectError {
     #[error("this iotrace was built without its eBPF programs: build it with `cargo xtask build`")]
     NotEmbedded,
     #[error("the kernel refuses to make eBPF maps ({0}): {1}")]
-    Refused(aya::EbpfError, Refused),
+    Refused(Box<aya::EbpfError>, Refused),
     #[error("loading the eBPF object's maps: {0}")]
     Load(aya::EbpfError),
 }
@@ -113,7 +113,7 @@ impl From<aya::EbpfError> for ObjectError {
             memory_lock_bytes: privileges::memory_lock_bytes(),
             is_filtered: privileges::is_filtered(),
         };
-        Self::Refused(error, refused)
+        Self::Refused(Box::new(error), refused)
     }
 }
 
