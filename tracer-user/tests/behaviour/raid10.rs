@@ -5,7 +5,7 @@
 //! `cargo xtask bench raid10-layouts` sets `IOTRACE_RAID10_LAYOUTS`: all chunks,
 //! and a line for each array, which `docs/raid10.md` is made of.
 
-use std::env;
+use std::{collections::HashMap, env};
 
 use serde_json::{Value, json};
 
@@ -19,6 +19,7 @@ use crate::{
         lab::{Lab, Needs},
         md::Array,
         scsi_debug::ScsiDebug,
+        stat::Stat,
         tracer::{Attach, Report, Tracer, row},
     },
 };
@@ -135,21 +136,30 @@ struct Seen {
     writing: Vec<Value>,
     reading: Vec<Value>,
     report: Report,
+    /// Bytes read of each member by the kernel's own books.
+    books: HashMap<String, u64>,
 }
 
 fn watched(arrays: &[Layout], work: Work) -> Option<Seen> {
     let devices: Vec<Device> = arrays.iter().map(|array| array.md.device()).collect();
     let asked: Vec<&Device> = devices.iter().collect();
+    let members: Vec<Device> = arrays
+        .iter()
+        .flat_map(|one| one.md.members().to_vec())
+        .collect();
     let tracer = Tracer::every("1s", &asked, Attach::Btf, &[]).wait_until_attached();
+    let books = || -> Vec<Stat> { members.iter().map(Stat::read).collect() };
     let len = usize::try_from(IO_BYTES).expect("a length");
     for device in &devices {
         Direct::open(device).write(0, len, work.bytes / IO_BYTES);
     }
     tracer.print_twice();
     let written = tracer.lines().len();
+    let before = books();
     for device in &devices {
         Direct::open(device).read(0, len, work.bytes / IO_BYTES);
     }
+    let after = books();
     tracer.print_twice();
     let report = tracer.stop();
     if case::skipped_runs(Attach::Btf, &report) {
@@ -161,6 +171,13 @@ fn watched(arrays: &[Layout], work: Work) -> Option<Seen> {
         writing: writing.to_vec(),
         reading: reading.to_vec(),
         report,
+        books: members
+            .iter()
+            .zip(after.iter().zip(&before))
+            .map(|(member, (after, before))| {
+                (member.name().to_owned(), (*after - *before).read_bytes())
+            })
+            .collect(),
     })
 }
 
@@ -170,6 +187,14 @@ fn compare(array: &Layout, seen: &Seen, expected: &Heads, work: Work) {
         format!("{}, {} of {}", array.name, member.name(), device.name())
     };
     for (index, member) in array.md.members().iter().enumerate() {
+        // First of the kernel itself: whether md read what it was taken to read.
+        assert_eq!(
+            seen.books[member.name()],
+            expected.reading[index].counted().read_bytes,
+            "{}, by its own stat; degraded: {:?}",
+            who(member),
+            array.md.device().read("md/degraded")
+        );
         for (lines, expected) in [
             (&seen.writing, &expected.writing[index]),
             (&seen.reading, &expected.reading[index]),

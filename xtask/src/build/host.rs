@@ -64,16 +64,20 @@ pub fn build_manual() -> Result<PathBuf> {
 /// The integration tests that need a kernel.
 pub const KERNEL_TESTS: [&str; 2] = ["load_shapes", "behaviour"];
 
-/// Builds [`KERNEL_TESTS`] as [`build_static`] does. They expect to be run in
+/// Builds [`KERNEL_TESTS`], and `iotrace` with what they are built with: its
+/// path is first. A build of `iotrace` alone asks other features of the crates
+/// they share and would compile all of those anew. The tests expect to be run in
 /// their package's folder where there is one.
-pub fn build_static_tests() -> Result<Vec<Executable>> {
+pub fn build_static_tests() -> Result<(PathBuf, Vec<Executable>)> {
     object::build()?;
     let mut command = static_cargo("test", "guest")?;
     command.args(["--package", "iotrace", "--no-run"]);
     command.args(KERNEL_TESTS.map(|name| format!("--test={name}")));
-    let mut tests = cargo::executables(&mut command)?;
-    tests.retain(|executable| executable.kind == "test");
-    Ok(tests)
+    let built = cargo::executables(&mut command)?;
+    let (tests, others) = built
+        .into_iter()
+        .partition(|executable| executable.kind == "test");
+    Ok((iotrace(others)?, tests))
 }
 
 /// Cargo for a build with no shared library. The target is named

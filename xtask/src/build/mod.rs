@@ -23,18 +23,20 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    let program = if args.linked_statically {
-        host::build_static()?
-    } else if args.release {
-        host::build(Profile::Release)?
-    } else {
-        host::build(Profile::Dev)?
-    };
-    println!("{}", program.display());
+    let mut programs = Vec::new();
     if args.tests {
-        for test in host::build_static_tests()? {
-            println!("{}", test.path.display());
-        }
+        let (iotrace, tests) = host::build_static_tests()?;
+        programs.push(iotrace);
+        programs.extend(tests.into_iter().map(|test| test.path));
+    } else if args.linked_statically {
+        programs.push(host::build_static()?);
+    } else if args.release {
+        programs.push(host::build(Profile::Release)?);
+    } else {
+        programs.push(host::build(Profile::Dev)?);
+    }
+    for program in programs {
+        println!("{}", program.display());
     }
     Ok(())
 }

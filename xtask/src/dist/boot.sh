@@ -7,7 +7,9 @@ for name in a b c; do
     truncate -s 64M "/tmp/$name"
     members="$members $(losetup --find --show "/tmp/$name")"
 done
-mdadm --create /dev/md0 --run --assume-clean --level=5 --raid-devices=3 $members
+mdadm --create /dev/md0 --run --assume-clean --level=5 --chunk=64 --raid-devices=3 $members
+# A volume that begins 96 KiB into a stripe of 128.
+echo '0 2048 linear /dev/md0 192' | dmsetup create volume
 mkdir /machine
 mount -t tmpfs -o mode=755 tmpfs /machine
 tar -x -f /bin/debian-root.tar -C /machine

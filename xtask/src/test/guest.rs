@@ -43,12 +43,13 @@ const LEFT_OUT_BETWEEN: [&str; 12] = [
     "repair::",
 ];
 
-/// iotrace and its tests, under the names that the guest knows them by.
+/// iotrace, which is the first, and its tests, under the names that the guest
+/// knows them by.
 pub fn payload() -> Result<Vec<PathBuf>> {
     let dir = workspace::target_dir()?.join("guest");
     fs::create_dir_all(&dir).with_context(|| format!("creating {}", dir.display()))?;
-    let mut programs = vec![("iotrace", host::build_static()?)];
-    let built = host::build_static_tests()?;
+    let (iotrace, built) = host::build_static_tests()?;
+    let mut programs = vec![("iotrace", iotrace)];
     for name in host::KERNEL_TESTS {
         let test = built.iter().find(|test| test.name == name);
         let test = test.with_context(|| format!("cargo built no test {name}"))?;

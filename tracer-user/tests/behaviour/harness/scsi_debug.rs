@@ -54,6 +54,11 @@ impl ScsiDebug {
         wait::until_true(&format!("{disks} scsi_debug disks"), || {
             names().len() == disks
         });
+        // A disk is there before its driver has read all of it: until then it
+        // may set its limits anew. This waits for the driver.
+        for disk in self.disks() {
+            disk.write("device/rescan", "1");
+        }
     }
 }
 

@@ -11,16 +11,24 @@ use std::{
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Asks until there is an answer. `what` completes "waited for ...".
-pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
+    until_or(what, ask, String::new)
+}
+
+/// The same; `state` says how things stand where there was none.
+pub(crate) fn until_or<T>(
+    what: &str,
+    mut ask: impl FnMut() -> Option<T>,
+    state: impl FnOnce() -> String,
+) -> T {
     let start = Instant::now();
     loop {
         if let Some(answer) = ask() {
             return answer;
         }
-        assert!(
-            start.elapsed() < DEADLINE,
-            "waited {DEADLINE:?} in vain for {what}"
-        );
+        if start.elapsed() >= DEADLINE {
+            panic!("waited {DEADLINE:?} in vain for {what} {}", state());
+        }
         thread::sleep(Duration::from_millis(5));
     }
 }

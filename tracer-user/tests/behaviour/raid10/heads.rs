@@ -123,9 +123,8 @@ fn start(array: &Array, member: &Device) -> u64 {
 pub(super) fn seen(lines: &[Value], member: &Device) -> Counted {
     let mut counted = Counted::default();
     for line in lines {
-        let Some(row) = row(line, member.name()) else {
-            continue;
-        };
+        let row = row(line, member.name());
+        let row = row.unwrap_or_else(|| panic!("no {} in {line}", member.name()));
         let number = |value: &Value| value.as_u64().expect("a number");
         counted.read_bytes += number(&row["read"]["bytes"]);
         counted.write_bytes += number(&row["write"]["bytes"]);
