@@ -143,10 +143,9 @@ fn small_buffered_writes() {
         // First the kernel's own books: else a page was in the cache.
         assert_eq!((books() - before).reads(), 1001, "{attach:?}");
         let expected = [1001, 1001 * 4096, 0, 0];
-        let all = row(&report.summary, device.name()).expect("a row");
-        assert_eq!(of_device(&report, &device), expected, "{attach:?}: {all}");
-        assert_eq!(of_command(&report, &device, "dd"), expected, "{attach:?}");
         let row = row(&report.summary, device.name()).expect("a row");
+        assert_eq!(of_device(&report, &device), expected, "{attach:?}: {row}");
+        assert_eq!(of_command(&report, &device, "dd"), expected, "{attach:?}");
         assert_eq!(row["write"]["bytes"], 2 * 1001 * 4096, "{row}");
     }
 }

@@ -333,7 +333,7 @@ fn number() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// What nobody can make of a machine whose superblocks and tables say these.
+/// A machine whose superblocks and tables say these: all that is asked is an end.
 fn examine_contents(n: [u64; 8]) {
     let tree = RAID5.tree() + &mapping("dm-0", 0, "vg-lv", "LVM-x", "md0");
     let table = format!("{}: 9:0 {}", n[0] >> 11, n[1] >> 11);

@@ -13,8 +13,8 @@ pub struct Args {
     /// With optimisations.
     #[arg(long)]
     release: bool,
-    /// Linked with no shared library, to be copied to other machines. Implies
-    /// --release.
+    /// Linked with no shared library, to be copied to guests; optimised a little,
+    /// with or without --release. `cargo xtask dist` makes what is handed out.
     #[arg(long = "static")]
     linked_statically: bool,
     /// With --static: also the integration tests, to be run as root.

@@ -83,8 +83,8 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_filtered {
             f.write_str(
-                "a seccomp filter is in force, and those of older container runtimes (Docker \
-                 before 23, podman 4) allow bpf() with CAP_SYS_ADMIN only: give the container a \
+                "a seccomp filter is in force, and those of older container runtimes \
+                 (podman 4.3's) allow bpf() with CAP_SYS_ADMIN only: give the container a \
                  newer profile (docs/install.md, Containers); ",
             )?;
         }

@@ -130,7 +130,7 @@ impl Array {
             let idle = |action: Option<String>| {
                 action.is_none_or(|action| action == "idle" || action == "frozen")
             };
-            idle(read("md/sync_action")) && self.is_clean()
+            idle(read("md/sync_action")) && self.is_clean_or_asked()
         };
         wait::until_or(
             "md to be idle",
@@ -144,15 +144,15 @@ impl Array {
                 ];
                 let states = files.map(|file| (file, read(&format!("md/{file}"))));
                 let all = std::fs::read_to_string("/proc/mdstat").unwrap_or_default();
-                format!("({}: {states:?})\n{all}", self.device.name())
+                format!(" ({}: {states:?})\n{all}", self.device.name())
             },
         );
     }
 
     /// Whether md has marked it clean or never will; else it is asked to. By
     /// itself it looks once, some 200 ms after the last write, and where that
-    /// came to nothing (seen on 7.2, once in twenty) not before the next write.
-    fn is_clean(&self) -> bool {
+    /// came to nothing (seen on 7.2) not before the next write.
+    fn is_clean_or_asked(&self) -> bool {
         let delay = self.device.read("md/safe_mode_delay");
         let Some(delay) = delay.filter(|delay| delay != "0.000") else {
             return true;

@@ -27,7 +27,7 @@ pub(crate) fn until_or<T>(
             return answer;
         }
         if start.elapsed() >= DEADLINE {
-            panic!("waited {DEADLINE:?} in vain for {what} {}", state());
+            panic!("waited {DEADLINE:?} in vain for {what}{}", state());
         }
         thread::sleep(Duration::from_millis(5));
     }
